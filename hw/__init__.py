@@ -1,0 +1,1 @@
+"""Hardware of Bitwright in Amaranth: shared units here, one folder for each engine."""

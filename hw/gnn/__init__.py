@@ -1,0 +1,1 @@
+"""Graph engine: config, program format, lowering, units and the accelerator's top."""

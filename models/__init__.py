@@ -1,0 +1,1 @@
+"""Models of the hardware: bit-exact golden models, cost models, published baselines."""

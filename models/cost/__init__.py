@@ -1,0 +1,1 @@
+"""Cost models: event counts, cycles, energy (low, nominal, high) and area."""

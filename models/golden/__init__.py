@@ -1,0 +1,1 @@
+"""Golden models: bit-exact execution of Programs in NumPy integers."""

@@ -1,0 +1,1 @@
+"""Golden model of the graph engine."""

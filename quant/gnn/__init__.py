@@ -1,0 +1,1 @@
+"""Graph-network front end: data sets, A2Q training, export to a BitGraph."""

@@ -1,0 +1,1 @@
+"""Simulation: test benches, build cache, comparison of the three witnesses, command line."""
