@@ -1,6 +1,5 @@
-"""Commands of a Program, read back from its image, and the bursts that they cause."""
+"""Commands of a Program, read back from its image."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,10 +7,7 @@ import numpy as np
 from hw.gnn.format import AGGREGATE, COMBINE, HEADER, SLOT_BYTES, SOURCE, Word
 from hw.gnn.program import Program
 
-__all__ = ["Bursts", "Commands", "read_commands", "split_bursts"]
-
-PAGE_BYTES = 4096
-"""No AXI burst crosses a multiple of this."""
+__all__ = ["Commands", "read_commands", "read_sources"]
 
 
 @dataclass(frozen=True)
@@ -50,47 +46,3 @@ def read_sources(program: Program, command: dict[str, int]) -> list[tuple[int, i
         for index in range(command["source_words"])
     )
     return [(word["address"], word["beats"]) for word in words]
-
-
-@dataclass(frozen=True)
-class Bursts:
-    """Bursts and beats of a set of requests, and the beats of each burst."""
-
-    lengths: np.ndarray
-
-    @property
-    def bursts(self) -> int:
-        """Number of bursts."""
-        return len(self.lengths)
-
-    @property
-    def beats(self) -> int:
-        """Number of beats."""
-        return int(self.lengths.sum())
-
-    def padded_bytes(self, beat_bytes: int, burst_bytes: int) -> int:
-        """Return the bytes that DRAM moves when each burst is padded to `burst_bytes`."""
-        moved = self.lengths * beat_bytes
-        return int((-(-moved // burst_bytes) * burst_bytes).sum())
-
-
-def split_bursts(
-    requests: Iterable[tuple[int, int]], beat_bytes: int, burst_beats: int
-) -> Bursts:
-    """Return the bursts of `requests`, each (byte address, beats).
-
-    The rule of the DMA: a burst ends after `burst_beats`, at a multiple of 4 KiB, or with its
-    request, whichever comes first.
-
-    >>> split_bursts([(4096 - 16, 20)], 8, 16).lengths
-    array([ 2, 16,  2])
-    """
-    lengths: list[int] = []
-    for address, beats in requests:
-        while beats:
-            page = (PAGE_BYTES - address % PAGE_BYTES) // beat_bytes
-            length = min(beats, burst_beats, page)
-            lengths.append(length)
-            address += length * beat_bytes
-            beats -= length
-    return Bursts(np.array(lengths, np.int64))

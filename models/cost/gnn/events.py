@@ -12,13 +12,8 @@ import numpy as np
 from hw.gnn.counters import COUNTERS, READ_STREAMS, WRITE_STREAMS
 from hw.gnn.format import BITMAP_CHUNK, SLOT_BYTES, Format
 from hw.gnn.program import Kind, Program
-from models.cost.gnn.commands import (
-    Bursts,
-    Commands,
-    read_commands,
-    read_sources,
-    split_bursts,
-)
+from models.cost.bursts import Bursts, split_bursts
+from models.cost.gnn.commands import Commands, read_commands, read_sources
 from models.cost.gnn.statistics import LayerStatistics
 
 __all__ = ["Traffic", "count_events", "segment_beats", "traffic"]
