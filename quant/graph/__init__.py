@@ -1,0 +1,1 @@
+"""The BitGraph: a network whose tensors say how many bits each of their values has."""
