@@ -11,7 +11,10 @@ _ZERO = Band(0.0, 0.0, 0.0)
 
 
 def _merge(a: Mapping[str, Band], b: Mapping[str, Band]) -> dict[str, Band]:
-    return {key: a.get(key, _ZERO).plus(b.get(key, _ZERO)) for key in [*a, *(k for k in b if k not in a)]}
+    return {
+        key: a.get(key, _ZERO).plus(b.get(key, _ZERO))
+        for key in [*a, *(k for k in b if k not in a)]
+    }
 
 
 @dataclass(frozen=True)
