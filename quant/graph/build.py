@@ -15,11 +15,16 @@ from scipy import sparse
 
 from .model import BitGraph, Node, Tensor
 from .parts import Attribute
+from .quantizer import dimensions
 
 __all__ = ["LayerParameters", "gcn_graph", "normalization"]
 
 CODE_WIDTH = 4
 """Bits of weights and of the operand of aggregation, sign included: codes -7 to 7."""
+
+
+Features = np.ndarray | sparse.csr_array | sparse.csr_matrix
+"""A dense or a sparse matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,7 @@ class _Builder:
 
 def gcn_graph(
     name: str,
-    features: np.ndarray | sparse.sparray | sparse.spmatrix | None,
+    features: Features | None,
     edge_index: np.ndarray,
     layers: Sequence[LayerParameters],
     *,
@@ -174,9 +179,10 @@ def gcn_graph(
         raise ValueError("nodes must be given where features are an input of the graph")
     if not layers:
         raise ValueError("layers must have at least one layer, not 0")
-    rows = int(nodes if features is None else features.shape[0])
+    matrix = features if isinstance(features, np.ndarray | None) else sparse.csr_array(features)
+    rows = nodes or 0 if matrix is None else dimensions(matrix)[0]
     builder = _Builder(dtype)
-    x = _add_features(builder, features, rows, layers[0].weight_codes.shape[0])
+    x = _add_features(builder, matrix, rows, layers[0].weight_codes.shape[0])
     inputs = () if features is not None else (x,)
     builder.constant("edge_index", np.asarray(edge_index, np.int64))
     in_range = edge_index[:, ((edge_index >= 0) & (edge_index < rows)).all(axis=0)]
@@ -196,7 +202,7 @@ def gcn_graph(
 
 def _add_features(
     builder: _Builder,
-    features: np.ndarray | sparse.sparray | sparse.spmatrix | None,
+    features: np.ndarray | sparse.csr_array | None,
     rows: int,
     columns: int,
 ) -> str:
@@ -206,17 +212,17 @@ def _add_features(
         return "features"
     if isinstance(features, np.ndarray):
         return builder.real("features", features)
-    rows_stored = sparse.csr_array(features, copy=True)
+    rows_stored = features.copy()
+    columns = dimensions(features)[1]
     rows_stored.sum_duplicates()
     rows_stored.eliminate_zeros()
-    narrow = "uint16" if features.shape[1] <= 1 << 16 else "int32"
+    narrow = "uint16" if columns <= 1 << 16 else "int32"
     parts = [
         builder.constant("features.indptr", rows_stored.indptr.astype("int32")),
         builder.constant("features.indices", rows_stored.indices.astype(narrow)),
     ]
     if (rows_stored.data != 1).any():
         parts.append(builder.real("features.values", rows_stored.data))
-    columns = int(features.shape[1])
     return builder.node("CsrToDense", "features", (rows, columns), parts, columns=columns)
 
 

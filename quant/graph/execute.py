@@ -7,7 +7,7 @@ from scipy import sparse
 
 from .model import BitGraph, Node
 from .patterns import csr_of
-from .quantizer import dequantize, quantize
+from .quantizer import dequantize, dimensions, quantize
 
 __all__ = ["execute"]
 
@@ -69,8 +69,8 @@ def _quant(graph: BitGraph, node: Node, operands: list[Value]) -> Value:
 
 def _aggregate(_graph: BitGraph, node: Node, operands: list[Value]) -> Value:
     rows, edges = operands
-    nodes = rows.shape[0]
-    ones = np.ones(edges.shape[1])
+    nodes = dimensions(rows)[0]
+    ones = np.ones(dimensions(edges)[1])
     adjacency = sparse.csr_array((ones, (edges[1], edges[0])), shape=(nodes, nodes))
     total = adjacency @ rows
     return total + rows if node.attributes["self_loops"] else total
@@ -78,7 +78,9 @@ def _aggregate(_graph: BitGraph, node: Node, operands: list[Value]) -> Value:
 
 def _relu(_graph: BitGraph, _node: Node, operands: list[Value]) -> Value:
     x = operands[0]
-    return x.maximum(0) if isinstance(x, sparse.csr_array) else np.maximum(x, 0)
+    if isinstance(x, sparse.csr_array):
+        return sparse.csr_array((np.maximum(x.data, 0), x.indices, x.indptr), shape=x.shape)
+    return np.maximum(x, 0)
 
 
 EXECUTE: dict[str, Callable[[BitGraph, Node, list[Value]], Value]] = {

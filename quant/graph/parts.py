@@ -1,4 +1,4 @@
-"""The two parts of which a BitGraph is made: tensors and nodes."""
+"""The parts of which a BitGraph is made: tensors and nodes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -106,8 +106,6 @@ class Tensor:
         if self.data is None or other.data is None:
             return self.data is other.data
         return self.data.tobytes() == other.data.tobytes()
-
-    __hash__ = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,16 @@ from typing import overload
 import numpy as np
 from scipy import sparse
 
-__all__ = ["MAX_WIDTH", "Quantizer", "Rounding", "dequantize", "quantize", "round_to_integer"]
+__all__ = [
+    "MAX_WIDTH",
+    "Quantizer",
+    "Rounding",
+    "at_stored_values",
+    "dequantize",
+    "dimensions",
+    "quantize",
+    "round_to_integer",
+]
 
 MAX_WIDTH = 8
 
@@ -152,8 +161,6 @@ class Quantizer:
         pairs = ((getattr(self, n), getattr(other, n)) for n in ("scale", "width", "zero_point"))
         return all(a.shape == b.shape and np.array_equal(a, b) for a, b in pairs)
 
-    __hash__ = None
-
 
 def _refuse(field: str, values: np.ndarray, bad: np.ndarray, rule: str) -> None:
     """Raise for the first value where `bad` is set."""
@@ -213,10 +220,17 @@ def _codes(
     return np.clip(scaled, low, high).astype(np.int64)
 
 
+def dimensions(x: np.ndarray | sparse.csr_array) -> tuple[int, int]:
+    """Return rows and columns of a matrix."""
+    shape = x.shape
+    assert shape is not None
+    return int(shape[0]), int(shape[1])
+
+
 def at_stored_values(part: np.ndarray, x: sparse.csr_array) -> np.ndarray:
     """Return `part`, which broadcasts to `x`, at each stored value of `x`."""
     stored = x.tocoo()
-    return np.broadcast_to(part, (x.shape[0], x.shape[1]))[stored.row, stored.col]
+    return np.broadcast_to(part, dimensions(x))[stored.row, stored.col]
 
 
 @overload

@@ -7,7 +7,7 @@ from scipy import sparse
 
 from .build import CODE_WIDTH, LayerParameters, gcn_graph, normalization
 from .model import BitGraph
-from .quantizer import MAX_WIDTH, Quantizer, dequantize, quantize
+from .quantizer import MAX_WIDTH, Quantizer, dequantize, dimensions, quantize
 
 __all__ = ["CORNERS", "random_gcn"]
 
@@ -157,8 +157,8 @@ def _layer(
     columns: int,
 ) -> tuple[LayerParameters, np.ndarray]:
     """Draw weights, set every scale by the values that reach it; return the result too."""
-    nodes, reduction = x.shape
-    peak = np.abs(x).max(axis=1).toarray().ravel()
+    nodes, reduction = dimensions(x)
+    peak = abs(x).max(axis=1).toarray().ravel()
     peak = np.where(peak > 0, peak, 1.0) * rng.uniform(0.6, 1.1, nodes)
     scale = np.ones(nodes) if coded else peak / np.maximum((1 << width) - 1, 1)
     codes = rng.integers(-7, 8, (reduction, columns)).astype(np.int8)

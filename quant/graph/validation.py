@@ -33,9 +33,12 @@ def validate(
             _check_input(node, name, known, makers)
         _check_node(node, tensors)
         known.update(node.outputs)
-    for name in (*inputs, *outputs):
-        if name not in known or name not in tensors:
-            raise ValueError(f"graph: tensor {name} is missing")
+    for name in inputs:
+        if name not in tensors:
+            raise ValueError(f"graph: input {name} is missing")
+    for name in outputs:
+        if name not in makers:
+            raise ValueError(f"graph: output {name} must be made by a node")
     for name in tensors:
         if name not in known:
             raise ValueError(f"tensor {name} must be a constant, an input or made by a node")
