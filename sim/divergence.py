@@ -292,11 +292,11 @@ def _feature(
 ) -> Element:
     header_bits = 8 * program.config.memory.beat_bytes
     if bit < header_bits:
-        words = [
+        expected, got = (
             int(m[region.address : region.address + 4].view("<u4")[0])
             for m in (execution.memory, memory)
-        ]
-        return Element(ENCODER, -1, -1, *words, 32)
+        )
+        return Element(ENCODER, -1, -1, expected, got, 32)
     rows = _rows(program, region)
     element = feature_element(
         execution.codes[region.layer][rows],
