@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 __all__ = ["JsonOption", "print_json", "print_table", "say"]
@@ -22,7 +23,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     """Print a table for people."""
     table = Table(*columns, title=title, title_justify="left")
     for row in rows:
-        table.add_row(*map(str, row))
+        table.add_row(*(escape(str(cell)) for cell in row))
     Console(soft_wrap=False).print(table)
 
 
