@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import doctor, list_verb, rtl
+from . import doctor, inspect, list_verb, quantize, rtl
 
 __all__ = ["VERBS"]
 
 VERBS: dict[str, Callable[..., Any]] = {
+    "quantize": quantize.run,
+    "inspect": inspect.run,
     "rtl": rtl.run,
     "list": list_verb.run,
     "doctor": doctor.run,
