@@ -9,8 +9,15 @@ from hw.gnn.counters import COUNTERS
 from hw.gnn.format import BITMAP_CHUNK
 
 __all__ = [
+    "ARRAY_EVENTS",
+    "DATAPATH_EVENTS",
+    "EVENTS",
+    "add_control_layout",
+    "add_layout",
     "address_width",
+    "array_events_layout",
     "column_write_layout",
+    "datapath_events_layout",
     "events_layout",
     "group_layout",
     "index_width_max",
@@ -22,6 +29,23 @@ __all__ = [
     "token_layout",
     "weight_write_layout",
 ]
+
+EVENTS = tuple(counter.name for counter in COUNTERS if counter.unit == "combine")
+"""Counters of the combination engine."""
+
+ARRAY_EVENTS = (
+    "combine_starved",
+    "combine_stalled",
+    "weight_reads",
+    "combine_values",
+    "combine_groups",
+    "combine_planes",
+    "combine_bit_ops",
+)
+"""Those that the array raises."""
+
+DATAPATH_EVENTS = (*ARRAY_EVENTS, "combine_conflicts", "requantize_words")
+"""Those that arise between node words and q rows."""
 
 
 def address_width(config: GnnConfig) -> int:
@@ -77,6 +101,33 @@ def group_layout(config: GnnConfig) -> StructLayout:
     )
 
 
+def add_control_layout(config: GnnConfig) -> StructLayout:
+    """Return what steers one bit plane through the array.
+
+    `clear`: the row's first plane of this tile; `last`: the row ends; `empty`: it had no values.
+    """
+    return StructLayout(
+        {
+            "valid": 1,
+            "plane": range(CODE_WIDTH_MAX),
+            "tile": tile_width(config),
+            "clear": 1,
+            "last": 1,
+            "empty": 1,
+            "row": row_layout(),
+        }
+    )
+
+
+def add_layout(config: GnnConfig) -> StructLayout:
+    """Return one bit plane's sums over the lanes, for one tile of a row of partial sums."""
+    c = config.combination
+    sum_shape = signed(Q_WIDTH + 1 + exact_log2(c.lanes))
+    return StructLayout(
+        {"control": add_control_layout(config), "sums": ArrayLayout(sum_shape, c.cols)}
+    )
+
+
 def psum_word_layout(config: GnnConfig) -> StructLayout:
     """Return one tile of a finished row of partial sums."""
     c = config.combination
@@ -123,11 +174,19 @@ def column_write_layout(config: GnnConfig) -> StructLayout:
 
 def events_layout(config: GnnConfig) -> StructLayout:
     """Return the increments of one cycle for the counters of unit ``combine``."""
+    return StructLayout({name: _event_width(config, name) for name in EVENTS})
+
+
+def array_events_layout(config: GnnConfig) -> StructLayout:
+    """Return those increments that the array raises."""
+    return StructLayout({name: _event_width(config, name) for name in ARRAY_EVENTS})
+
+
+def datapath_events_layout(config: GnnConfig) -> StructLayout:
+    """Return those increments that arise between node words and q rows."""
+    return StructLayout({name: _event_width(config, name) for name in DATAPATH_EVENTS})
+
+
+def _event_width(config: GnnConfig, name: str) -> int:
     by_lane = ("weight_reads", "combine_values", "combine_bit_ops")
-    return StructLayout(
-        {
-            counter.name: bits_for(config.combination.lanes) if counter.name in by_lane else 1
-            for counter in COUNTERS
-            if counter.unit == "combine"
-        }
-    )
+    return bits_for(config.combination.lanes) if name in by_lane else 1

@@ -151,5 +151,5 @@ class Requantizer(wiring.Component):
 
 
 def _round(magnitude: Value, shift: Value) -> Value:
-    """Return (magnitude + 2^(shift-1)) >> shift; with one bit below the point, shift 0 is no case."""
+    """Return (magnitude + 2^(shift-1)) >> shift; one bit below the point spares shift 0 a case."""
     return (((magnitude << 1) >> shift) + 1) >> 1
