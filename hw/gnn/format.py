@@ -69,7 +69,6 @@ __all__ = [
     "SLOT_BYTES",
     "SOURCE",
     "VERSION",
-    "ErrorCode",
     "Format",
     "Opcode",
     "Word",
@@ -96,18 +95,6 @@ class Opcode(IntEnum):
 
     COMBINE = 1
     AGGREGATE = 2
-
-
-class ErrorCode(IntEnum):
-    """Why a run was stopped."""
-
-    NONE = 0
-    BAD_MAGIC = 1
-    BAD_VERSION = 2
-    BAD_CONFIG = 3
-    BAD_OPCODE = 4
-    READ_ERROR = 5
-    WRITE_ERROR = 6
 
 
 class Format(IntEnum):
