@@ -63,6 +63,7 @@ require-test: require-demo
 	$(call need,iverilog)
 
 $(BIN)/python:
+	@echo "installing into $(VENV); the first time takes minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 

@@ -99,11 +99,11 @@ def run(
 
 
 def _watch(agents: Sequence[Agent], cycle: int, last: int, patience: int, limit: int) -> None:
-    if cycle - last <= patience and cycle < limit:
-        return
     waiting = ", ".join(agent.name for agent in agents if not agent.finished)
-    if waiting:
+    if waiting and cycle - last > patience:
         raise DeadlockError(f"no progress after cycle {last}; waiting for {waiting}")
+    if cycle >= limit:
+        raise DeadlockError(f"not done after {limit} cycles; waiting for {waiting or 'quiet'}")
 
 
 def check(

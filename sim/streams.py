@@ -72,11 +72,18 @@ def _payload(port: Any) -> tuple[Any, Value]:
 class Source:
     """Offer `values` one after another; before each, idle a cycle with probability `idle`.
 
-    `cycles` tells in which cycle each value was taken.
+    `cycles` tells in which cycle each value was taken. Unless `needed`, the run may end before all
+    were taken.
     """
 
     def __init__(
-        self, name: str, port: Any, values: Iterable[Any], idle: float = 0.0, seed: int = 0
+        self,
+        name: str,
+        port: Any,
+        values: Iterable[Any],
+        idle: float = 0.0,
+        seed: int = 0,
+        needed: bool = True,
     ) -> None:
         self.name = name
         self._port = port
@@ -84,13 +91,18 @@ class Source:
         self._queue = [_bits(self._shape, value) for value in values]
         self._idle = idle
         self._random = Random(f"{seed} {name}")
+        self._needed = needed
         self._offered = False
         self.cycles: list[int] = []
 
     @property
     def finished(self) -> bool:
-        """Whether all values were taken."""
-        return len(self.cycles) == len(self._queue)
+        """Whether all values were taken, or need not be."""
+        return not self._needed or self._left == 0
+
+    @property
+    def _left(self) -> int:
+        return len(self._queue) - len(self.cycles)
 
     def push(self, values: Iterable[Any]) -> None:
         """Append values, for agents that make them as they go."""
@@ -116,7 +128,7 @@ class Source:
         return taken
 
     def _offer(self, ctx: Any) -> None:
-        self._offered = not self.finished and self._random.random() >= self._idle
+        self._offered = self._left > 0 and self._random.random() >= self._idle
         ctx.set(self._port.valid, int(self._offered))
         if self._offered:
             ctx.set(self._bits, self._queue[len(self.cycles)])
@@ -195,7 +207,10 @@ class Sink:
 
 
 class Strobes:
-    """Note the cycles in which `signal` is not 0; `count` of them are waited for, none more."""
+    """Note the cycles in which `signal` is not 0; `count` of them are waited for, none more.
+
+    Without `count` a strobe is no progress, so a level may be noted as well.
+    """
 
     def __init__(self, name: str, signal: Any, count: int | None = None) -> None:
         self.name = name
@@ -221,7 +236,7 @@ class Strobes:
             if self._count is not None and len(self.cycles) >= self._count:
                 raise StreamRuleError(f"{self.name}: strobe too many in cycle {cycle}")
             self.cycles.append(cycle)
-        return bool(values[0])
+        return bool(values[0]) and self._count is not None
 
 
 class Tally:

@@ -69,6 +69,7 @@ __all__ = [
     "SLOT_BYTES",
     "SOURCE",
     "VERSION",
+    "ErrorCode",
     "Format",
     "Opcode",
     "Word",
@@ -95,6 +96,18 @@ class Opcode(IntEnum):
 
     COMBINE = 1
     AGGREGATE = 2
+
+
+class ErrorCode(IntEnum):
+    """Why a run was stopped."""
+
+    NONE = 0
+    BAD_MAGIC = 1
+    BAD_VERSION = 2
+    BAD_CONFIG = 3
+    BAD_OPCODE = 4
+    READ_ERROR = 5
+    WRITE_ERROR = 6
 
 
 class Format(IntEnum):

@@ -38,6 +38,16 @@ B_MAX = (1 << 31) - 1
 """Largest bias (s32)."""
 
 
+C2_LOSS = 24
+"""Choices of h: a product of 48 bits leaves the node step's result 36, so this costs nothing."""
+
+N_LOSS = 3
+"""Bits that n' may lose before Y does: its 15 bits are then as good as a mantissa's 12."""
+
+A2_LOSS = 8
+"""Choices of g + h: with the last, Y still has 7 fraction bits where c is 1."""
+
+
 @dataclass(frozen=True)
 class CombineFactors:
     """Node factors `m`, `e` [rows] and column factors `n`, `f` [columns] of C2."""
@@ -69,12 +79,12 @@ class AggregateFactors:
 Factors = TypeVar("Factors")
 
 
-def _largest(attempt: Callable[[int], Factors], start: int, tries: int = 48) -> Factors:
-    """Return ``attempt(h)`` of the largest h from `start` downwards that is not refused."""
+def _first(attempt: Callable[[int], Factors], choices: int) -> Factors:
+    """Return the first of ``attempt(0..choices-1)`` that is not refused, else the first refusal."""
     refusal: ValueError | None = None
-    for h in range(start, start - tries, -1):
+    for choice in range(choices):
         try:
-            return attempt(h)
+            return attempt(choice)
         except ValueError as error:
             refusal = refusal or error
     assert refusal is not None
@@ -109,8 +119,10 @@ def combine_factors(node: Reals, column: Reals, psum_bound: Integers, layer: int
     ValueError
         If no choice of shifts holds all factors and products.
     """
+    top_h = _exponent(node)
 
-    def attempt(h: int) -> CombineFactors:
+    def attempt(lost: int) -> CombineFactors:
+        h = top_h - lost
         m, e = multiplier(np.ldexp(node, h), f"node factor of layer {layer} x 2^{h}")
         n, f = multiplier(np.ldexp(column, -h), f"column factor of layer {layer} x 2^{-h}")
         where, rule = f"of layer {layer}", "the 48-bit product"
@@ -119,23 +131,25 @@ def combine_factors(node: Reals, column: Reals, psum_bound: Integers, layer: int
         require_signed(f"P x m x n {where}", top * n.max(initial=0), PRODUCT_WIDTH, rule)
         return CombineFactors(m, e, n, f)
 
-    return _largest(attempt, _exponent(node))
+    return _first(attempt, C2_LOSS)
 
 
-def _column_scale(alpha: Reals, layer: int) -> tuple[Integers, int]:
-    """Return n' and g: alpha times 2^g, the largest that s16 holds."""
+def _column_exponent(alpha: Reals) -> int:
+    """Return the largest g for which the largest alpha times 2^g rounds to an s16."""
     g = 15 - int(np.frexp(alpha.max())[1])
+    return g - (half_away(np.ldexp(alpha.max(), g)).item() > N_MAX)
+
+
+def _columns(alpha: Reals, g: int, layer: int) -> Integers:
+    """Return n', alpha times 2^g."""
     n = half_away(np.ldexp(alpha, g))
-    if n.max() > N_MAX:
-        g -= 1
-        n = half_away(np.ldexp(alpha, g))
     if not n.all():
         j = int(n.argmin())
         raise ValueError(
-            f"step of column {j} of layer {layer} must be at least 2^-16 of the largest "
-            f"({alpha.max():g}), not {alpha[j]:g}"
+            f"step of column {j} of layer {layer} must be at least {2.0 ** -(g + 1):g} "
+            f"(the largest is {alpha.max():g}), not {alpha[j]:g}"
         )
-    return n.astype(np.int64), g
+    return n.astype(np.int64)
 
 
 def aggregate_factors(
@@ -166,10 +180,12 @@ def aggregate_factors(
     ValueError
         If no choice of shifts holds all factors, the bias and Z.
     """
-    n, g = _column_scale(alpha, layer)
+    top_g, top_h = _column_exponent(alpha), _exponent(node)
     next_real = np.zeros_like(node) if next_step is None else 1.0 / next_step
 
-    def attempt(h: int) -> AggregateFactors:
+    def attempt(lost: int) -> AggregateFactors:
+        g, h = top_g - min(lost, N_LOSS), top_h - max(lost - N_LOSS, 0)
+        n = _columns(alpha, g, layer)
         m, e = multiplier(np.ldexp(node, h), f"c of layer {layer} x 2^{h}")
         b = half_away(np.ldexp(bias, g + h))
         if np.abs(b).max() > B_MAX:
@@ -184,4 +200,4 @@ def aggregate_factors(
         integers = (m, e, m_next, e_next, n, np.zeros_like(n), b.astype(np.int64))
         return AggregateFactors(*integers, log2_scale=g + h)
 
-    return _largest(attempt, _exponent(node))
+    return _first(attempt, A2_LOSS)

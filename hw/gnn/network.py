@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from hw.gnn.codes import Codes
-from hw.gnn.config import CODE_WIDTH_MAX, GnnConfig
+from hw.gnn.config import GnnConfig
 from hw.gnn.multipliers import (
     AggregateFactors,
     CombineFactors,
     aggregate_factors,
     combine_factors,
 )
-from hw.gnn.ranges import code_psum_bound, require_at_most, require_signed, width_psum_bound
+from hw.gnn.ranges import code_psum_bound, require_signed, width_psum_bound
 from quant.graph.model import BitGraph
 from quant.graph.patterns import GcnLayer, features, layers
 from quant.graph.quantizer import quantize
@@ -67,46 +66,73 @@ def integer_layers(graph: BitGraph, config: GnnConfig) -> tuple[IntegerLayer, ..
     Raises
     ------
     ValueError
-        If the graph is empty or a code, sum or factor does not fit its width.
+        If the graph is no GCN, or a code, sum or factor does not fit its width.
     """
     chain = layers(graph)
-    nodes = len(chain[0].scale)
-    if not nodes:
-        raise ValueError("graph must have at least one node, not 0")
-    codes = quantize(features(graph), chain[0].quantizer)
+    first, known = chain[0], quantize(features(graph), chain[0].quantizer)
+    codes = Codes.from_matrix(
+        known, first.magnitude_width, signed=first.signed, reduction=len(first.weight_codes)
+    )
     following = (*chain[1:], None)
     return tuple(
-        _integer_layer(layer, chain[layer], following[layer], codes, config)
-        for layer in range(len(chain))
+        _integer_layer(index, layer, following[index], None if index else codes, config)
+        for index, layer in enumerate(chain)
     )
 
 
-def _integer_layer(
-    index: int, layer: GcnLayer, following: GcnLayer | None, codes: csr_array, config: GnnConfig
-) -> IntegerLayer:
-    weights, width = layer.weight_codes.astype(np.int64), layer.magnitude_width
-    _check_codes(index, layer)
-    first = codes if index == 0 else None
-    psum = width_psum_bound(width, weights) if first is None else code_psum_bound(first, weights)
+def _edges(layer: GcnLayer) -> NDArray[np.int64]:
+    """Return sources and destinations [2, edges] with the self loops of the model."""
+    loops = np.arange(len(layer.scale) if layer.self_loops else 0)
+    return np.concatenate((layer.edge_index, [loops, loops]), axis=1)
+
+
+def _psum_bound(
+    index: int, layer: GcnLayer, codes: Codes | None, config: GnnConfig
+) -> NDArray[np.int64]:
+    """Return the largest |P| of each node, proved to fit."""
+    weights = layer.weight_codes.astype(np.int64)
+    if codes is None:
+        bound = width_psum_bound(layer.magnitude_width, weights)
+    else:
+        bound = code_psum_bound(codes, weights)
     psum_width = config.combination.psum_width
-    require_signed(f"P of layer {index}", psum, psum_width, "combination.psum_width")
-    loops = np.arange(len(width) if layer.self_loops else 0)
-    source, destination = np.concatenate((layer.edge_index, [loops, loops]), axis=1)
-    acc = Q_MAX * np.bincount(destination, minlength=len(width))
-    acc_width = config.aggregation.psum_width
-    require_signed(f"acc of layer {index}", acc, acc_width, "aggregation.psum_width")
+    require_signed(f"P of layer {index}", bound, psum_width, "combination.psum_width")
+    return bound
+
+
+def _acc_bound(
+    index: int, layer: GcnLayer, destination: NDArray[np.int64], config: GnnConfig
+) -> NDArray[np.int64]:
+    """Return the largest |acc| of each node, proved to fit."""
+    bound = Q_MAX * np.bincount(destination, minlength=len(layer.scale))
+    psum_width = config.aggregation.psum_width
+    require_signed(f"acc of layer {index}", bound, psum_width, "aggregation.psum_width")
+    return bound
+
+
+def _integer_layer(
+    index: int,
+    layer: GcnLayer,
+    following: GcnLayer | None,
+    codes: Codes | None,
+    config: GnnConfig,
+) -> IntegerLayer:
+    width = layer.magnitude_width
+    psum = _psum_bound(index, layer, codes, config)
+    source, destination = _edges(layer)
+    acc = _acc_bound(index, layer, destination, config)
     node = np.where(width > 0, layer.c_source * layer.scale, 0.0)
     column = layer.weight_scale / layer.xw_scale
-    last = following is None
-    width_next = np.zeros_like(width) if last else following.magnitude_width
-    step = None if last else np.where(width_next > 0, following.scale, np.inf)
+    if following is None:
+        width_next, step = np.zeros_like(width), None
+    else:
+        width_next = following.magnitude_width
+        step = np.where(width_next > 0, following.scale, np.inf)
     return IntegerLayer(
-        codes=None
-        if first is None
-        else Codes.from_matrix(first, width, signed=layer.signed, reduction=len(weights)),
+        codes=codes,
         width=width,
         signed=layer.signed,
-        weights=weights,
+        weights=layer.weight_codes.astype(np.int64),
         combine=combine_factors(node, column, psum, index),
         aggregate=aggregate_factors(
             layer.c_destination, layer.xw_scale, layer.bias, step, acc, index
@@ -114,15 +140,6 @@ def _integer_layer(
         source=source,
         destination=destination,
         width_next=width_next,
-        signed_next=not last and following.signed,
-        last=last,
+        signed_next=following is not None and following.signed,
+        last=following is None,
     )
-
-
-def _check_codes(index: int, layer: GcnLayer) -> None:
-    limit = CODE_WIDTH_MAX - layer.signed
-    kind = "signed" if layer.signed else "unsigned"
-    widest = int(layer.magnitude_width.max(initial=0))
-    require_at_most(f"magnitude bits of layer {index}", widest, limit, f"the {kind} limit")
-    require_at_most(f"weights of layer {index}", int(np.abs(layer.weight_codes).max(initial=0)),
-                    Q_MAX, "the code limit")  # fmt: skip

@@ -103,7 +103,8 @@ def _cut(adjacency: csr_array, members: Integers, limit: int) -> list[Integers]:
 
 
 def _metis(adjacency: csr_array, count: int) -> Integers:
-    options = pymetis.Options(seed=SEED)
-    begin, neighbour = [int(i) for i in adjacency.indptr], [int(i) for i in adjacency.indices]
-    _, label = pymetis.part_graph(count, xadj=begin, adjncy=neighbour, options=options)
+    graph = pymetis.CSRAdjacency(
+        [int(i) for i in adjacency.indptr], [int(i) for i in adjacency.indices]
+    )
+    _, label = pymetis.part_graph(count, graph, options=pymetis.Options(seed=SEED))
     return np.asarray(label, np.int64)

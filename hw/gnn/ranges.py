@@ -8,15 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from hw.gnn.codes import Codes
+
 __all__ = ["code_psum_bound", "require_at_most", "require_signed", "width_psum_bound"]
 
 Integers = NDArray[np.int64]
 
 
-def code_psum_bound(codes: csr_array, weights: Integers) -> Integers:
+def code_psum_bound(codes: Codes, weights: Integers) -> Integers:
     """Return ``max_j sum_k |x[u,k]| * |w[k,j]|`` of each row `u` of known codes."""
-    product = np.asarray(abs(codes) @ np.abs(weights), np.int64)
-    return product.max(axis=1, initial=0)
+    shape = (len(codes.width), codes.reduction)
+    matrix = csr_array((np.abs(codes.value), (codes.row, codes.index)), shape)
+    return np.asarray(matrix @ np.abs(weights), np.int64).max(axis=1, initial=0)
 
 
 def width_psum_bound(width: Integers, weights: Integers) -> Integers:

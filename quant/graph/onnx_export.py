@@ -2,8 +2,8 @@
 
 Constants are initializers, results have a value info, `Quant` nodes lie in QONNX's domain and our
 own operators in the domain `bitwright`. Same BitGraph, same bytes. The metadata of the file are
-those of the graph, then `bitwright.hash` (the BitGraph's hash) and, last of all, `bitwright.format`,
-so that a file cut short anywhere lacks it.
+those of the graph, then `bitwright.hash` (the hash of the BitGraph) and `bitwright.format`, the
+last thing in the file, so that one that was cut short anywhere lacks it.
 """
 
 from pathlib import Path
@@ -71,14 +71,12 @@ def to_model(graph: BitGraph) -> onnx.ModelProto:
 
 def _node(node: Node) -> onnx.NodeProto:
     """Return a node with its attributes by name."""
-    return helper.make_node(
-        node.op,
-        node.inputs,
-        node.outputs,
-        name=node.name,
-        domain=OPERATORS[node.op].domain,
-        **dict(sorted(node.attributes.items())),
+    proto = helper.make_node(
+        node.op, node.inputs, node.outputs, name=node.name, domain=OPERATORS[node.op].domain
     )
+    for name, value in sorted(node.attributes.items()):
+        proto.attribute.append(helper.make_attribute(name, value))
+    return proto
 
 
 def _value_info(tensor: Tensor) -> onnx.ValueInfoProto:

@@ -15,6 +15,8 @@ from typing import overload
 import numpy as np
 from scipy import sparse
 
+from ..rounding import half_away
+
 __all__ = [
     "MAX_WIDTH",
     "Quantizer",
@@ -42,16 +44,6 @@ class Rounding(StrEnum):
     HALF_DOWN = "HALF_DOWN"
 
 
-def _half_away(x: np.ndarray) -> np.ndarray:
-    """Round to nearest, ties away from zero.
-
-    The fraction is compared with a half instead of adding it, since `0.49999999999999994 + 0.5`
-    is 1.0 in float64.
-    """
-    whole = np.floor(np.abs(x))
-    return np.copysign(whole + (np.abs(x) - whole >= 0.5), x)
-
-
 def _half_toward(x: np.ndarray) -> np.ndarray:
     """Round to nearest, ties toward zero."""
     whole = np.floor(np.abs(x))
@@ -70,7 +62,7 @@ ROUND: dict[Rounding, Callable[[np.ndarray], np.ndarray]] = {
     Rounding.FLOOR: np.floor,
     Rounding.UP: _away,
     Rounding.DOWN: np.trunc,
-    Rounding.HALF_UP: _half_away,
+    Rounding.HALF_UP: half_away,
     Rounding.HALF_DOWN: _half_toward,
 }
 

@@ -6,6 +6,7 @@ execution, so the statistics are made from the codes that the golden model found
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -64,13 +65,32 @@ def group_counts(indptr: np.ndarray, indices: np.ndarray, lanes: int) -> np.ndar
     return groups
 
 
-def layer_statistics(
-    indptr: np.ndarray, indices: np.ndarray, widths: np.ndarray, lanes: int
-) -> LayerStatistics:
+class Pattern(Protocol):
+    """Widths and value positions of a layer's input, row after row (`golden.gnn.decode.Features`)."""
+
+    @property
+    def width(self) -> np.ndarray:
+        """Magnitude width of each row."""
+        ...
+
+    @property
+    def count(self) -> np.ndarray:
+        """Non-zero values of each row."""
+        ...
+
+    @property
+    def index(self) -> np.ndarray:
+        """Feature index of each value, in stored order."""
+        ...
+
+
+def layer_statistics(pattern: Pattern, lanes: int) -> LayerStatistics:
     """Return the statistics of one layer from the pattern of its non-zero codes."""
+    counts = pattern.count.astype(np.int64)
+    indptr = np.concatenate(([0], np.cumsum(counts)))
     return LayerStatistics(
-        widths=widths.astype(np.int64),
-        values=np.diff(indptr).astype(np.int64),
-        groups=group_counts(indptr, indices, lanes),
+        widths=pattern.width.astype(np.int64),
+        values=counts,
+        groups=group_counts(indptr, pattern.index, lanes),
         lanes=lanes,
     )

@@ -148,8 +148,9 @@ def read_features(
     if command["format"] == Format.INDEX:
         count = np.where(width > 0, nodes["count"], 0)
         row, at = _index_positions(count, stored, command["index_width"])
-        if (count * (command["index_width"] + stored)).sum() > 8 * len(data):
-            raise ValueError("feature segment is shorter than its index lists")
+        bits = int((count * (command["index_width"] + stored)).sum())
+        if bits > 8 * len(data):
+            raise ValueError(f"feature segment must hold {bits} bits, not {8 * len(data)}")
         index = take_bits(data, at, command["index_width"])
         at = at + command["index_width"]
     else:

@@ -1,0 +1,17 @@
+"""The verbs by their names on the command line."""
+
+from collections.abc import Callable
+from typing import Any
+
+from . import doctor, inspect, list_verb, quantize, rtl
+
+__all__ = ["VERBS"]
+
+VERBS: dict[str, Callable[..., Any]] = {
+    "quantize": quantize.run,
+    "inspect": inspect.run,
+    "rtl": rtl.run,
+    "list": list_verb.run,
+    "doctor": doctor.run,
+}
+"""In the order of the help text; each module has the verb's arguments and its `run`."""
