@@ -99,7 +99,7 @@ def test_four_nodes_by_hand(how: dict) -> None:
 
 def table(program: Program, kind: Kind, layer: int, column: Word, node: Word) -> tuple[list, list]:
     """Return column and node words of a layer, nodes in the BitGraph's order, by `Word.unpack`."""
-    columns, rows = program.layers[layer].columns, []
+    columns, rows, head = program.layers[layer].columns, [], []
     for region in program.regions:
         if (region.kind, region.layer) == (kind, layer):
             data = program.image[region.address :][: region.size_bytes].tobytes()
@@ -180,7 +180,7 @@ def differences(graph: BitGraph, program: Program, run: Execution) -> dict[str, 
             x = np.rint(values[layer.outputs["x"]] / layer.scale[:, None])[order]
             out[f"x{index}"] = np.abs(x - run.codes[index - 1])
     predicted = values[graph.outputs[0]].argmax(axis=1)
-    out["prediction"] = (predicted != run.predictions).astype(float)
+    out["prediction"] = np.not_equal(predicted, run.predictions)
     return out
 
 
