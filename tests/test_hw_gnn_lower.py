@@ -212,6 +212,19 @@ def test_shifts_keep_all_the_bits_that_words_hold() -> None:
         assert a2.b.item() == bias << scale
 
 
+def test_z_is_proved() -> None:
+    """An acc x 2^11 x 2^14 must stay below 2^47: 2^22 - 1 does; 2^25 costs 4 bits; 2^31 fails."""
+    one = np.ones(1)
+    for acc, scale in (((1 << 22) - 1, 25), (1 << 25, 21)):
+        a2 = aggregate_factors(one, one, 0 * one, None, np.array([acc]), 0)
+        assert a2.log2_scale == scale
+    message = (
+        "Z of layer 0 must fit the accumulator = 48 bits, not reach 72057594037927936 at node 0"
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        aggregate_factors(one, one, 0 * one, None, np.array([1 << 31]), 0)
+
+
 def psum_config(width: int) -> GnnConfig:
     """Return tiny with another aggregation.psum_width."""
     return GnnConfig(aggregation=AggregationConfig(psum_width=width))
@@ -276,11 +289,11 @@ REFUSED = [
     ),
     (
         lambda: lower(
-            random_gcn(features=1000),
+            random_gcn(features=400),
             GnnConfig(combination=CombinationConfig(weight_buffer_bytes=1024)),
         ),
         (
-            "weights of layer 0 need 4000 bytes (1000 x 8 weights of 4 bits in 2 banks), "
+            "weights of layer 0 need 1600 bytes (400 x 8 weights of 4 bits in 2 banks), "
             "combination.weight_buffer_bytes is 1024"
         ),
     ),

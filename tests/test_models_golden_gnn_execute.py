@@ -244,6 +244,20 @@ def test_writes_only_output_regions_and_stays_within(how: dict) -> None:
     assert np.array_equal(memory[outside], program.image[outside])
 
 
+@pytest.mark.parametrize("signed", [False, True])
+def test_header_beat_counts_the_beats_of_its_segment(signed: bool) -> None:
+    """A row of width B' > 0 takes two bitmaps (19 columns) and B' (+ sign) bits a non-zero code."""
+    program = lower(random_gcn(hidden=19, corners=CORNERS, signed=signed), TINY, part_rows=9)
+    run = execute(program)
+    for part, (begin, end) in enumerate(program.parts):
+        width, codes = run.widths[1][begin:end], run.codes[0][begin:end]
+        bits = sum(32 + (b + signed) * np.count_nonzero(row)
+                   for b, row in zip(width.tolist(), codes, strict=True) if b)  # fmt: skip
+        region = program.region(Kind.FEATURES, 0, part)
+        header = run.memory[region.address :][:8].view("<u8")
+        assert header.tolist() == [-(-bits // 64)]
+
+
 def test_logits_stand_in_memory_as_words() -> None:
     program = lower(random_gcn(), WIDE)
     run = execute(program)
