@@ -107,14 +107,25 @@ def test_every_event_counter_has_a_count():
     assert set(_events(program, run)) == {c.name for c in COUNTERS if not c.is_time}
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 4])
-def test_groups_by_hand(lanes: int):
+@pytest.mark.parametrize(
+    ("lanes", "groups", "conflicts"),
+    [
+        (1, 5, 0),  # one lane is never free
+        (2, 3, 0),  # {0,1} {2,3} {7}
+        (4, 2, 0),  # {0,1,2,3} {7}
+        (8, 1, 0),  # {0,1,2,3,7}
+    ],
+)
+def test_groups_by_hand(lanes: int, groups: int, conflicts: int):
     indptr, indices = np.array([0, 0, 5]), np.array([0, 1, 2, 3, 7])
-    assert group_counts(indptr, indices, lanes).tolist() == {
-        1: [0, 5],
-        2: [0, 3],  # {0,1} {2,3} {7}
-        4: [0, 2],  # {0,1,2,3} {7}
-    }[lanes]
+    counted = group_counts(indptr, indices, lanes)
+    assert [c.tolist() for c in counted] == [[0, groups], [0, conflicts]]
+
+
+def test_conflicts_by_hand():
+    # lanes 2: {0} closed by 2 with lane 1 free, {2,3} full, {5}: one conflict
+    counted = group_counts(np.array([0, 4]), np.array([0, 2, 3, 5]), 2)
+    assert [c.tolist() for c in counted] == [[3], [1]]
 
 
 def test_bursts_end_at_the_page():

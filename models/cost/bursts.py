@@ -22,9 +22,10 @@ class Bursts:
 
     lengths: np.ndarray
 
-    def plus(self, other: "Bursts") -> "Bursts":
-        """Return the bursts of both."""
-        return Bursts(np.concatenate([self.lengths, other.lengths]))
+    @classmethod
+    def join(cls, several: Iterable["Bursts"]) -> "Bursts":
+        """Return the bursts of all."""
+        return cls(np.concatenate([bursts.lengths for bursts in several]))
 
     @property
     def bursts(self) -> int:

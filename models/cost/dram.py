@@ -1,7 +1,7 @@
 """DRAM energy in closed form: energy per bit, plus one activation a burst, bursts padded.
 
-Source: the closed form E/bit = e_bit + E_activate / (8 c) for contiguous chunks of c bytes at random
-rows, checked against 30 runs of DRAMsim3 (mean error 2.1 %); device rows of the energy table.
+Source: the closed form E/bit = e_bit + E_activate / (8 c) for contiguous chunks of c bytes at
+random rows, checked against 30 runs of DRAMsim3 (mean error 2.1 %); rows of the energy table.
 """
 
 from typing import Literal, get_args

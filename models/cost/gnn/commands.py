@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hw.gnn.format import AGGREGATE, COMBINE, HEADER, SLOT_BYTES, SOURCE, Word
-from hw.gnn.program import Program
+from hw.gnn.program import Kind, Program
 
-__all__ = ["Commands", "read_commands", "read_sources"]
+__all__ = ["Commands", "command_rows", "read_commands", "read_edge_counts", "read_sources"]
 
 
 @dataclass(frozen=True)
@@ -46,3 +46,22 @@ def read_sources(program: Program, command: dict[str, int]) -> list[tuple[int, i
         for index in range(command["source_words"])
     )
     return [(word["address"], word["beats"]) for word in words]
+
+
+def read_edge_counts(program: Program, command: dict[str, int]) -> np.ndarray:
+    """Return the destinations of each record of an AGGREGATE command's edge stream."""
+    region = program.region(Kind.EDGES, command["layer"], command["part"])
+    stream = program.image[region.address : region.address + region.size_bytes].view("<u2")
+    counts = np.empty(command["source_rows"], np.int64)
+    position = 0
+    for record in range(len(counts)):
+        counts[record] = stream[position]
+        position += 1 + int(counts[record])
+    return counts
+
+
+def command_rows(program: Program, command: dict[str, int]) -> slice:
+    """Return the rows that a command works on: a part, or all rows."""
+    if command["rows"] == program.rows:
+        return slice(0, program.rows)
+    return slice(*program.parts[command["part"]])

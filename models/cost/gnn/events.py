@@ -11,9 +11,15 @@ import numpy as np
 
 from hw.gnn.counters import COUNTERS, READ_STREAMS, WRITE_STREAMS
 from hw.gnn.format import BITMAP_CHUNK, SLOT_BYTES, Format
-from hw.gnn.program import Kind, Program
+from hw.gnn.program import Program
 from models.cost.bursts import Bursts, split_bursts
-from models.cost.gnn.commands import Commands, read_commands, read_sources
+from models.cost.gnn.commands import (
+    Commands,
+    command_rows,
+    read_commands,
+    read_edge_counts,
+    read_sources,
+)
 from models.cost.gnn.statistics import LayerStatistics
 
 __all__ = ["Traffic", "count_events", "segment_beats", "traffic"]
@@ -77,13 +83,6 @@ def traffic(
     )
 
 
-def command_rows(program: Program, command: dict[str, int]) -> slice:
-    """Return the rows that a command works on: a part, or all rows."""
-    if command["rows"] == program.rows:
-        return slice(0, program.rows)
-    return slice(*program.parts[command["part"]])
-
-
 def _combine_requests(
     program: Program,
     command: dict[str, int],
@@ -127,18 +126,6 @@ def _aggregate_requests(
     requests["outputs"] += [(address + beat, beats), (address, 1)]
 
 
-def _edge_count(program: Program, command: dict[str, int]) -> int:
-    """Return the edges of an AGGREGATE command: u16s of its stream less one a record."""
-    region = program.region(Kind.EDGES, command["layer"], command["part"])
-    stream = program.image[region.address : region.address + region.size_bytes].view("<u2")
-    edges = position = 0
-    for _ in range(command["source_rows"]):
-        count = int(stream[position])
-        edges += count
-        position += 1 + count
-    return edges
-
-
 def _combine_events(
     program: Program, command: dict[str, int], statistics: LayerStatistics
 ) -> dict[str, int]:
@@ -151,7 +138,7 @@ def _combine_events(
         "weight_reads": int(values.sum()) * tiles,
         "combine_values": int(values.sum()),
         "combine_groups": int(groups.sum()),
-        "combine_conflicts": int((groups - (values > 0)).sum()),
+        "combine_conflicts": int(statistics.conflicts[rows].sum()),
         "combine_planes": int((groups * widths).sum()) * tiles,
         "combine_bit_ops": int((values * widths).sum()) * tiles,
         "requantize_words": command["rows"] * tiles,
@@ -162,7 +149,7 @@ def _combine_events(
 def _aggregate_events(
     program: Program, command: dict[str, int], statistics: Sequence[LayerStatistics]
 ) -> dict[str, int]:
-    edges = _edge_count(program, command)
+    edges = int(read_edge_counts(program, command).sum())
     if command["last_layer"]:
         outputs = command["rows"] * command["columns"]
     else:

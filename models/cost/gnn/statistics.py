@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-__all__ = ["LayerStatistics", "group_counts", "layer_statistics"]
+__all__ = ["LayerStatistics", "Pattern", "group_counts", "layer_statistics", "row_slice"]
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,8 @@ class LayerStatistics:
         Non-zero values of each row.
     groups : ndarray [rows], int64
         Groups that the values form at `lanes` banks; 0 for a row without values.
+    conflicts : ndarray [rows], int64
+        Groups that closed with a free lane because the next value's bank was taken.
     lanes : int
         Banks for which `groups` holds.
     """
@@ -32,13 +34,17 @@ class LayerStatistics:
     widths: np.ndarray
     values: np.ndarray
     groups: np.ndarray
+    conflicts: np.ndarray
     lanes: int
 
 
-def group_counts(indptr: np.ndarray, indices: np.ndarray, lanes: int) -> np.ndarray:
-    """Return how many groups each row forms when values are taken in order.
+def group_counts(
+    indptr: np.ndarray, indices: np.ndarray, lanes: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return how many groups each row forms, and how many of them a conflict closed.
 
-    A value k needs bank k mod lanes; a group closes when the bank of the next value is taken.
+    Values are taken in order; a value k needs bank k mod lanes; a group closes when the bank of
+    the next value is taken. That is a conflict if another lane was still free.
 
     Parameters
     ----------
@@ -47,26 +53,28 @@ def group_counts(indptr: np.ndarray, indices: np.ndarray, lanes: int) -> np.ndar
         Feature index of each value, in the order in which the decoder yields them.
     lanes : int
 
-    >>> group_counts(np.array([0, 4, 4]), np.array([0, 1, 3, 2]), 2)
-    array([2, 0])
+    >>> group_counts(np.array([0, 5, 5]), np.array([0, 1, 3, 5, 2]), 2)
+    (array([3, 0]), array([1, 0]))
     """
     counts = np.diff(indptr)
     taken = np.zeros((len(counts), lanes), bool)
     groups = (counts > 0).astype(np.int64)
+    conflicts = np.zeros_like(groups)
     order = np.argsort(-counts, kind="stable")
     falling = -counts[order]
     for step in range(int(counts.max(initial=0))):
         rows = order[: np.searchsorted(falling, -step)]
         banks = indices[indptr[rows] + step] % lanes
-        conflict = taken[rows, banks]
-        taken[rows[conflict]] = False
-        groups[rows[conflict]] += 1
+        closed = rows[taken[rows, banks]]
+        conflicts[closed] += ~taken[closed].all(axis=1)
+        groups[closed] += 1
+        taken[closed] = False
         taken[rows, banks] = True
-    return groups
+    return groups, conflicts
 
 
 class Pattern(Protocol):
-    """Widths and value positions of a layer's input, row after row (`golden.gnn.decode.Features`)."""
+    """Widths and value positions of a layer's input, as `golden.gnn.decode.Features`."""
 
     @property
     def width(self) -> np.ndarray:
@@ -88,9 +96,12 @@ def layer_statistics(pattern: Pattern, lanes: int) -> LayerStatistics:
     """Return the statistics of one layer from the pattern of its non-zero codes."""
     counts = pattern.count.astype(np.int64)
     indptr = np.concatenate(([0], np.cumsum(counts)))
-    return LayerStatistics(
-        widths=pattern.width.astype(np.int64),
-        values=counts,
-        groups=group_counts(indptr, pattern.index, lanes),
-        lanes=lanes,
-    )
+    groups, conflicts = group_counts(indptr, pattern.index, lanes)
+    return LayerStatistics(pattern.width.astype(np.int64), counts, groups, conflicts, lanes)
+
+
+def row_slice(pattern: Pattern, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return widths, counts and value indices of some consecutive rows."""
+    ends = np.concatenate(([0], np.cumsum(pattern.count)))
+    values = slice(ends[rows.start], ends[rows.stop])
+    return pattern.width[rows], pattern.count[rows], pattern.index[values]

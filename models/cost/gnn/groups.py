@@ -1,0 +1,100 @@
+"""Decoder steps and groups of a command's rows: what the combination engine's time depends on.
+
+The decoder makes one step a cycle: a value, the bitmap of a chunk, or the end of a row without
+values. Steps that end in a value (or in an empty end of row) give a token; tokens form groups.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hw.gnn.format import BITMAP_CHUNK, Format
+
+__all__ = ["Groups", "form_groups"]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Groups in order, those of all rows one after another.
+
+    Parameters
+    ----------
+    row : ndarray [groups], int64
+        Row that the group belongs to, from 0; every row has at least one group.
+    gap : ndarray [groups], int64
+        Steps from the token before the group's first token to that token.
+    span : ndarray [groups], int64
+        Steps from the group's first token to its last.
+    filled : ndarray [groups], bool
+        Whether the group holds a value.
+    """
+
+    row: np.ndarray
+    gap: np.ndarray
+    span: np.ndarray
+    filled: np.ndarray
+
+
+def _tokens(
+    layout: int, reduction: int, width: np.ndarray, count: np.ndarray, index: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return row, step number and feature index (-1: no value) of each token, in order."""
+    rows = np.arange(len(count))
+    value_row = np.repeat(rows, count)
+    if layout == Format.INDEX:
+        steps = np.maximum(count, 1)
+        within = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count) + 1
+        ends_empty = count == 0
+    else:
+        chunks = -(-reduction // BITMAP_CHUNK)
+        stored = width > 0
+        steps = np.where(stored, chunks + count, 1)
+        rank = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
+        within = rank + 1 + index // BITMAP_CHUNK + 1
+        last_chunk = np.zeros(len(count), bool)
+        last_chunk[value_row[index // BITMAP_CHUNK == chunks - 1]] = True
+        ends_empty = ~last_chunk
+    before = np.cumsum(steps) - steps
+    empty_rows = rows[ends_empty]
+    row = np.concatenate([value_row, empty_rows])
+    step = np.concatenate([before[value_row] + within, (before + steps)[ends_empty]])
+    feature = np.concatenate([index, np.full(len(empty_rows), -1)])
+    order = np.argsort(step, kind="stable")
+    return row[order], step[order], feature[order]
+
+
+def form_groups(
+    layout: int,
+    reduction: int,
+    lanes: int,
+    width: np.ndarray,
+    count: np.ndarray,
+    index: np.ndarray,
+) -> Groups:
+    """Return the groups of consecutive rows of a feature segment.
+
+    Parameters
+    ----------
+    layout : Format
+    reduction, lanes : int
+    width, count : ndarray [rows], int64
+    index : ndarray [values], int64
+        Feature index of each value, in stored order.
+    """
+    row, step, feature = _tokens(layout, reduction, width, count, index)
+    opens = np.empty(len(row), bool)
+    taken, last_row = 0, -1
+    for i, (r, k) in enumerate(zip(row.tolist(), feature.tolist(), strict=True)):
+        lane = 1 << k % lanes if k >= 0 else 0
+        opens[i] = r != last_row or bool(taken & lane)
+        taken = lane if opens[i] else taken | lane
+        last_row = r
+    first = np.flatnonzero(opens)
+    last = np.concatenate([first[1:], [len(row)]]) - 1
+    previous = np.concatenate([[0], step[:-1]])
+    return Groups(
+        row=row[first],
+        gap=step[first] - previous[first],
+        span=step[last] - step[first],
+        filled=feature[first] >= 0,
+    )
