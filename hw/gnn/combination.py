@@ -231,22 +231,22 @@ class CombinationEngine(wiring.Component):
 
     def _connect_nodes(self, m: Module, command: Any, state: _Strobes, datapath: Any) -> None:
         """Give the first words to the column table, the others to the decoder."""
-        m.submodules.words = words = BeatSlicer(self._config.memory.axi_data_width, WORD_WIDTH)
-        wiring.connect(m, wiring.flipped(self.i_nodes), words.i)
+        m.submodules.slicer = slicer = BeatSlicer(self._config.memory.axi_data_width, WORD_WIDTH)
+        wiring.connect(m, wiring.flipped(self.i_nodes), slicer.i)
         column = Signal(16)
         rows_left = Signal(32)
         decoding = Signal()
-        factors = data.View(layout(COMBINE_COLUMN), words.o.payload)
+        factors = data.View(layout(COMBINE_COLUMN), slicer.o.payload)
         node_taken = datapath.i_nodes.valid & datapath.i_nodes.ready
         m.d.comb += [
-            datapath.column_write.enable.eq(words.o.valid & state.columns_missing),
+            datapath.column_write.enable.eq(slicer.o.valid & state.columns_missing),
             datapath.column_write.column.eq(column),
             datapath.column_write.n.eq(factors.n),
             datapath.column_write.f.eq(factors.f),
-            datapath.i_nodes.valid.eq(words.o.valid & decoding),
-            Value.cast(datapath.i_nodes.payload).eq(words.o.payload),
-            words.o.ready.eq(state.columns_missing | decoding & datapath.i_nodes.ready),
-            words.clear.eq(state.pads),
+            datapath.i_nodes.valid.eq(slicer.o.valid & decoding),
+            Value.cast(datapath.i_nodes.payload).eq(slicer.o.payload),
+            slicer.o.ready.eq(state.columns_missing | decoding & datapath.i_nodes.ready),
+            slicer.clear.eq(state.pads),
         ]
         with m.If(state.accepts):
             m.d.sync += [state.columns_missing.eq(1), column.eq(0)]
@@ -262,15 +262,15 @@ class CombinationEngine(wiring.Component):
 
     def _connect_features(self, m: Module, state: _Strobes, datapath: Any) -> None:
         """Keep the header from the unpacker."""
-        memory = self._config.memory
-        m.submodules.bits = bits = BitUnpacker(memory.axi_data_width, take_max(self._config))
-        wiring.connect(m, bits.o, datapath.i_bits)
+        beat_width = self._config.memory.axi_data_width
+        m.submodules.unpacker = unpacker = BitUnpacker(beat_width, take_max(self._config))
+        wiring.connect(m, unpacker.o, datapath.i_bits)
         m.d.comb += [
-            bits.i.valid.eq(self.i_features.valid & ~state.takes_header),
-            bits.i.payload.eq(self.i_features.payload),
-            self.i_features.ready.eq(state.takes_header | bits.i.ready),
-            bits.width.eq(datapath.take),
-            bits.clear.eq(state.pads),
+            unpacker.i.valid.eq(self.i_features.valid & ~state.takes_header),
+            unpacker.i.payload.eq(self.i_features.payload),
+            self.i_features.ready.eq(state.takes_header | unpacker.i.ready),
+            unpacker.width.eq(datapath.take),
+            unpacker.clear.eq(state.pads),
         ]
 
     def _connect_rows(self, m: Module, command: Any, state: _Strobes, datapath: Any) -> None:
