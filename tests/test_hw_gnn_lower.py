@@ -174,7 +174,7 @@ def test_segments_by_hand() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_multipliers_stand_for_the_real_scales(seed: int) -> None:
-    """C2: both mantissas are within 2^-12; A2: n' is within half a unit of 2^-g."""
+    """Each mantissa is within 2^-12; so is the product of m' and m'', which make one factor."""
     graph = random_gcn(seed=seed, corners=CORNERS, hidden=16, signed=seed % 2 == 1)
     chain = layers(graph)
     for layer, integers in zip(chain, integer_layers(graph, TINY), strict=True):
@@ -192,7 +192,11 @@ def test_multipliers_stand_for_the_real_scales(seed: int) -> None:
             used = integers.width_next > 0
             step = np.broadcast_to(layer.next_quantizer.scale, (len(used), 1))[used, 0]
             got = multiplier_value(a2.m_next, a2.e_next)[used]
-            assert np.allclose(got, unit / step, rtol=2.0**-12, atol=0)
+            assert np.allclose(got, unit / step, rtol=2.0**-11, atol=0)
+            got *= multiplier_value(a2.m, a2.e)[used]
+            real = unit / step * layer.c_destination[used]
+            scale = 2.0 ** np.rint(np.log2(got / real))  # what n' gave to m'
+            assert np.allclose(got, real * scale, rtol=2.0**-12, atol=0)
             assert not a2.m_next[~used].any()
 
 
