@@ -44,7 +44,7 @@ class Pipeline(wiring.Component):
 @pytest.mark.parametrize(("idle", "stall"), [*GRID, (0.0, 0.8)])
 @pytest.mark.parametrize("stages", [1, 2, 5])
 def test_is_a_queue_of_as_many_places(stages, idle, stall):
-    values = [Random(1).getrandbits(16) for _ in range(60)]
+    values = Random(1).sample(range(1 << 16), 60)
     dut = Pipeline(stages)
     result = check(dut, {"i": values}, {"o": values}, idle=idle, stall=stall)
     enter, leave = result.taken["i"], result.given["o"]

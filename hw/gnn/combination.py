@@ -61,29 +61,16 @@ class CombinationEngine(wiring.Component):
     events : Out(events_layout)
         Increments of the counters of unit ``combine``.
 
-    **Latency**, in cycles, at the edges of this unit. A command taken at c asks for weights, node
-    table and the write at c + 1. Weight words and column words are written while both streams
-    bring them, each one a cycle from the cycle in which its first beat is offered; with the last
-    of all at l (l = c + 1 if only requests were needed), `go` is at g >= l + 2. The segment's
-    header beat is asked for at g + 1; when it comes at h, the rest is asked for at h + 1 and
-    decoding may start at h + 1. Then, at d(s), t(s), p(k), w(k), x(u), y(u), r(u):
-
-    - decode step s: d(s) = max(d(s-1) + 1, bits in the unpacker, t(step s-1's token)); its token
-      is taken by the assembler at t = max(d + 1, the assembler has room);
-    - group k is pushed at p(k): in the cycle in which its row's next group takes its first value,
-      or at t(last token of the row) + 1; not before the cycle after group k - group_fifo_depth
-      was taken;
-    - the array works on group k in cycles w(k) .. w(k) + n - 1, n = B * tiles, or 1 if it is empty:
-      w(k) = max(p(k) + 1, end of group k-1 + 1, row u-2 taken + 1);
-    - with f the last of these cycles of row u, the row's first word is read at f + 3 and enters the
-      requantizer one cycle after it was read, a word a cycle, in order with the words of row u - 1;
-      five cycles later it enters the row assembler; so the last word of a row of `tiles` words
-      enters it at f + 8 + tiles, and the row is offered in the cycle after;
-    - in memory mode the row is taken by the row writer, its beats follow from the next cycle on.
-
-    All stages between are queues of one place each, without bubbles under back-pressure. After the
-    last row was handed over at r, `done` is at r + 1; in memory mode at the cycle after
-    `write_done`, and the next command is taken at the cycle after `done`.
+    **Latency**: a command taken at c asks for weights, node table and the write at c + 1. Weight
+    words and column words are written side by side, each one a cycle from the cycle in which its
+    first beat is offered. With the last of them written at l, `go` is at l + 2 or once the wait is
+    over. The segment's header beat is asked for at go + 1; with the header taken at h, the rest is
+    asked for (if there is any) and decoding starts at h + 1; a beat taken at b can be decoded from
+    b + 1 on. Rows follow the rule of `CombinationDatapath`, its first step not before h + 1.
+    In memory mode the row writer takes a row when it is empty or the last beat of the row before
+    is taken; a row's beats follow from the next cycle on. `done` is in the cycle after the last row
+    was handed over, in memory mode in the cycle after `write_done`; the next command can be taken
+    in the cycle after `done`.
     """
 
     i_command: stream.Interface

@@ -44,24 +44,27 @@ class CombinationDatapath(wiring.Component):
         Strobe: the array takes the last group of a row.
     events : Out(datapath_events_layout)
 
-    **Latency**: the cycle rule, all in cycles; each line takes the maximum of what it lists.
+    **Latency**: the cycle rule; each event happens in the latest of the cycles that it lists.
 
-    - decode step s at d(s): d(s-1) + 1; node word and bits are offered; token before taken;
-    - its token (if it gives one) is taken at t(s): d(s) + 1; the group that it closes is pushed;
-    - group k is pushed at p(k): t(first value of the row's next group), or t(last token) + 1 if it
-      is the row's last; the cycle after group k - group_fifo_depth was taken;
-    - the array works on group k from w(k) to w(k) + n - 1 with n = B * tiles, or 1 if it is empty:
-      p(k) + 1; the cycle after the end of group k - 1; two cycles after the row before the last
-      one had its last word read (if nothing stalled behind it), since there are two psum rows;
-    - word j of row u is read at x: f + 3 with f the row's last array cycle; the cycle after the
-      word before; the cycle in which the word before leaves the read register;
-    - it enters the requantizer at x + 1, the row assembler at x + 6: the six places between move
-      up whenever there is room, and the assembler has room for a row's first word in the cycle
-      in which the row before is taken from `o`;
-    - the row is offered at `o` in the cycle after its last word entered the row assembler.
+    - Decode step s, at d(s): d(s-1) + 1; node word and bits are offered; the token before is taken.
+      How many steps a row has says `FeatureDecoder`.
+    - Its token is taken, at t(s): d(s) + 1; the group that it finds complete, or closes because its
+      lane is taken, is pushed.
+    - Group k is pushed, at p(k): the first value of the row's next group is taken, or, for the last
+      group of a row, t(last token) + 1; the cycle after group k - group_fifo_depth was taken.
+    - The array works on group k from w(k) to w(k) + n - 1, n = B * tiles, or 1 without work if the
+      group is empty: p(k) + 1; the cycle after the end of group k - 1; the cycle after the last
+      word of row u - 2 entered the requantizer, for there are two rows of partial sums.
+    - A word of row u is read: f + 3, f being the row's last array cycle; the cycle after the word
+      before was read; the word before leaves the read register.
+    - It enters the requantizer one cycle after it was read and the row assembler five cycles later,
+      in order; the six places between move up whenever there is room. The assembler has room for
+      a row's first word when the row before is taken from `o`.
+    - Row u is offered at `o` in the cycle after its last word entered the assembler.
 
-    So a row costs max(decode steps, sum of n, tiles) cycles once the pipeline is full, if sum of n
-    of two rows in a row is at least sum of n + tiles + 4 of the first; f to `o`: 9 + tiles - 1.
+    So, when nothing stalls, `o` is valid 9 + tiles cycles after f, and a row costs
+    max(decode steps, sum of n, tiles) cycles without a bubble, as long as every other row has at
+    least tiles + 3 array cycles.
     """
 
     command: Any
