@@ -41,8 +41,7 @@ class QuantizeReport:
     def as_dict(self) -> dict[str, Any]:
         """Return the report as JSON can hold it, without the networks."""
         runs = [
-            {key: value for key, value in vars(run).items() if key not in ("graph", "recipe")}
-            | {"recipe": asdict(run.recipe), "integer_gap": None if gap is None else asdict(gap)}
+            {**run.figures(), "integer_gap": None if gap is None else asdict(gap)}
             for run, gap in zip(self.runs, self.gaps, strict=True)
         ]
         return {"runs": runs, "test_mean": self.test_mean, "test_deviation": self.test_deviation}

@@ -59,15 +59,15 @@ _COLUMNS = (
 
 
 def _row(run: "QuantizeResult", gap: "IntegerGap | None") -> tuple[object, ...]:
-    widths = run.average_widths or {}
+    widths = run.average_widths
     return (
         run.seed,
         run.epoch,
         f"{run.accuracy['val']:.2%}",
         f"{run.accuracy['test']:.2%}",
         f"{run.float_accuracy['test']:.2%}" if run.float_accuracy else "",
-        f"{widths['hidden']:.2f}" if widths else "32",
-        f"{widths['weighted']:.2f}" if widths else "32",
+        f"{widths.hidden:.2f}" if widths else "32",
+        f"{widths.weighted:.2f}" if widths else "32",
         "" if gap is None else f"{gap.mismatch:.3%}",
         "" if gap is None else f"{gap.prediction_agreement:.2%}",
     )
