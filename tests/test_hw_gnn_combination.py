@@ -351,6 +351,9 @@ def test_commands_follow_one_another(beat, idle, stall):
         (c["rows_address"], c["rows"] * c["row_beats"]) for c in commands if c["sink_memory"]
     ]
     assert result.writes.requests == written
+    ends = np.cumsum([beats for _, beats in written]) - 1
+    stored = [done for done, c in zip(result.done, commands, strict=True) if c["sink_memory"]]
+    assert stored == [result.writes.cycles[end] + 3 + 1 for end in ends]
     assert len(result.weights.requests) == 4
     assert [beats for _, beats in result.features.requests].count(0) == 0
 
