@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.gnn.config import GnnConfig
+from hw.gnn.registers import REGISTERS
+from hw.registers import markdown
 from hw.verilog import Port, manifest, module_ports
 
 from .config_toml import to_toml
@@ -42,6 +44,7 @@ def rtl(config: GnnConfig, out: Path) -> RtlResult:
         "manifest.json": manifest(verilog, TOP, config.model_dump(), config_hash),
         "files.f": f"{TOP}.v\n",
         "config.toml": to_toml(config),
+        "registers.md": markdown(REGISTERS),
     }
     out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():

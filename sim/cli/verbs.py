@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import doctor, inspect, list_verb, quantize, rtl
+from . import cost, demo, doctor, inspect, list_verb, quantize, rtl, simulate
 
 __all__ = ["VERBS"]
 
 VERBS: dict[str, Callable[..., Any]] = {
+    "demo": demo.run,
     "quantize": quantize.run,
     "inspect": inspect.run,
     "rtl": rtl.run,
+    "sim": simulate.run,
+    "cost": cost.run,
     "list": list_verb.run,
     "doctor": doctor.run,
 }
