@@ -4,19 +4,25 @@ Every term is a depth or a rule that `hw.gnn.aggregation` and its units state in
 """
 
 from collections import deque
+from dataclasses import dataclass
 
 import numpy as np
 
 from hw.gnn.config import GnnConfig
 from hw.gnn.format import BITMAP_CHUNK
 
-__all__ = ["ScatterTimer", "code_drain_cycles", "logit_drain_cycles"]
+__all__ = ["DrainTime", "ScatterTimer", "code_drain", "logit_drain"]
+
+LOGIT_WIDTH = 64
 
 LOGIT_LATENCY = 6
 """From the end of scatter to the first word at the logit encoder."""
 
 CODE_LATENCY = 9
 """From the end of scatter to the first word at the feature encoder."""
+
+PACKER_LATENCY = 1
+"""From the give that completes a beat to the beat's offer (`hw.bit_packer`)."""
 
 
 class ScatterTimer:
@@ -55,35 +61,71 @@ class ScatterTimer:
         return handed
 
 
-def code_drain_cycles(
-    config: GnnConfig, columns: int, widths: np.ndarray, nonzero: np.ndarray
-) -> tuple[int, int]:
-    """Return the cycles from the end of scatter to the last give, and the stalled ones among them.
+@dataclass(frozen=True)
+class DrainTime:
+    """The way out of a part's results, in cycles after the end of scatter.
+
+    Parameters
+    ----------
+    tokens : ndarray [beats], int64
+        When each beat is offered to the write port.
+    last : int
+        When the end of the data is offered, with the last beat or without one.
+    stalled : int
+        Cycles in which the encoder holds the post-processor.
+    """
+
+    tokens: np.ndarray
+    last: int
+    stalled: int
+
+
+def code_drain(
+    config: GnnConfig, columns: int, widths: np.ndarray, stored: np.ndarray, nonzero: np.ndarray
+) -> DrainTime:
+    """Return when the feature segment of a part leaves.
+
+    With a[c] the cycle in which the last word of chunk c is taken and g[c] its gives (a bitmap and
+    its codes): a[c] = a[c-1] + max(g[c-1], words of c); gives leave in a[c] + 1 .. a[c] + g[c], the
+    empty last one after them (`hw.gnn.feature_encoder`).
 
     Parameters
     ----------
     config : GnnConfig
     columns : int
-    widths : ndarray [rows], int64
-        Magnitude width of each row in the next layer.
+    widths, stored : ndarray [rows], int64
+        Magnitude width of each row in the next layer, and bits that a code takes in memory.
     nonzero : ndarray [rows, chunks], int64
         Codes of each chunk that are not 0.
     """
     lanes = config.aggregation.lanes
     words = -(-columns // lanes)
-    chunks = -(-columns // BITMAP_CHUNK)
     full = BITMAP_CHUNK // lanes
-    fill = np.full(chunks, full)
-    fill[-1] = words - full * (chunks - 1)
-    gives = np.where(widths[:, None] > 0, 1 + nonzero, 0).ravel()
+    fill = np.full(nonzero.shape[1], full)
+    fill[-1] = words - full * (len(fill) - 1)
+    present = widths[:, None] > 0
+    gives = np.where(present, 1 + nonzero, 0).ravel()
     fills = np.tile(fill, len(widths))
     steps = np.maximum(gives[:-1], fills[1:])
-    last_word = CODE_LATENCY + int(fills[0]) - 1 + int(steps.sum())
-    final = int(gives[-1]) + 1
-    return last_word + final, int((steps - fills[1:]).sum())
+    taken = CODE_LATENCY - 1 + fills[0] + np.concatenate(([0], np.cumsum(steps)))
+    final = int(taken[-1] + gives[-1]) + 1
+    bits = np.where(present, BITMAP_CHUNK + nonzero * stored[:, None], 0).ravel()
+    ends = np.cumsum(bits)
+    beat_width = config.memory.axi_data_width
+    limits = np.arange(1, ends[-1] // beat_width + 1) * beat_width
+    chunk = np.searchsorted(ends, limits)
+    codes = np.maximum(limits - (ends - bits)[chunk] - BITMAP_CHUNK, 0)
+    each = np.maximum(np.repeat(stored, len(fill)), 1)[chunk]
+    tokens = taken[chunk] + 1 + -(-codes // each) + PACKER_LATENCY
+    if ends[-1] % beat_width:
+        tokens = np.append(tokens, final + PACKER_LATENCY)
+    return DrainTime(tokens, final + PACKER_LATENCY, int((steps - fills[1:]).sum()))
 
 
-def logit_drain_cycles(config: GnnConfig, columns: int, rows: int) -> tuple[int, int]:
-    """Return the cycles from the end of scatter to the last logit, and the stalled ones."""
+def logit_drain(config: GnnConfig, columns: int, rows: int) -> DrainTime:
+    """Return when the logits of a part leave, one a cycle (`hw.gnn.logit_encoder`)."""
     words = -(-columns // config.aggregation.lanes)
-    return LOGIT_LATENCY + rows * columns - 1, rows * (columns - words)
+    each = config.memory.axi_data_width // LOGIT_WIDTH
+    ends = np.minimum(np.arange(1, -(-rows * columns // each) + 1) * each, rows * columns)
+    tokens = LOGIT_LATENCY + ends - 1 + PACKER_LATENCY
+    return DrainTime(tokens, int(tokens[-1]), rows * (columns - words))

@@ -32,15 +32,26 @@ class CombinationTimer:
     widths : ndarray [rows], int64
         Magnitude width of each row.
     tiles : int
-    begin : int, cycle
-        Earliest cycle of the first decoder step.
+    go : int, cycle
+        In which the command's wait is over.
+    decode : int, cycle
+        From which on a decoder step may be made.
+    stored : int, cycle
+        From which on stored values can be decoded.
     """
 
     def __init__(
-        self, config: GnnConfig, groups: Groups, widths: np.ndarray, tiles: int, begin: int
+        self,
+        config: GnnConfig,
+        groups: Groups,
+        widths: np.ndarray,
+        tiles: int,
+        go: int,
+        decode: int,
+        stored: int,
     ) -> None:
         self._tiles = tiles
-        self._depth = config.combination.group_fifo_depth
+        depth = config.combination.group_fifo_depth
         work = np.where(groups.filled, widths[groups.row] * tiles, 1)
         self._groups = deque(
             zip(
@@ -48,73 +59,71 @@ class CombinationTimer:
                 groups.gap.tolist(),
                 groups.span.tolist(),
                 np.maximum(work, 1).tolist(),
-                groups.filled.tolist(),
+                groups.stored.tolist(),
                 strict=True,
             )
         )
-        self._token = begin
-        self._pushed = begin
-        self._row = -1
-        self._ends = deque([begin] * self._depth, maxlen=self._depth)
-        self._row_taken = deque([begin] * PSUM_ROWS, maxlen=PSUM_ROWS)
-        self._enters = deque([begin] * REQUANTIZER_STAGES, maxlen=REQUANTIZER_STAGES)
-        self._left = begin
-        self._entered = begin
-        self._handed = begin
+        self._stored = stored
+        self._token = decode
+        self._pushed = decode
+        self._ends = deque([go] * depth, maxlen=depth)
+        self._row_taken = deque([go] * PSUM_ROWS, maxlen=PSUM_ROWS)
+        self._leaves = deque([go] * REQUANTIZER_STAGES, maxlen=REQUANTIZER_STAGES)
+        self._entered = go
+        self._handed = go
         self.starved = 0
         self.stalled = 0
 
     def row(self) -> int:
         """Return the cycle in which the next row is offered."""
-        end = self._accumulate()
-        return self._requantize(end)
+        return self._requantize(self._accumulate())
 
     def hand(self, cycle: int) -> None:
         """Say that the row offered last was taken in `cycle`."""
         self._handed = cycle
 
     def _accumulate(self) -> int:
-        """Return the cycle of the last plane of the next row."""
+        """Return the cycle of the last plane of the next row.
+
+        A group starts in the cycle after it was pushed, after the group before it ended, and after
+        the row before the last one was read out.
+        """
         row = self._groups[0][0]
         free = self._row_taken[0] + 1
         end = self._ends[-1]
         while self._groups and self._groups[0][0] == row:
-            _, gap, span, work, filled = self._groups.popleft()
-            pushed = self._push(row, gap, span)
-            begin = max(pushed + 1, end + 1, free)
-            present = max(pushed + 1, end + 1)
+            _, gap, span, work, stored = self._groups.popleft()
+            pushed = self._push(row, gap, span, stored)
+            present = max(pushed, end) + 1
+            begin = max(present, free)
             self.starved += max(0, present - max(end + 1, free))
             self.stalled += begin - present
             end = begin + work - 1
             self._ends.append(end)
         return end
 
-    def _push(self, row: int, gap: int, span: int) -> int:
+    def _push(self, row: int, gap: int, span: int, stored: bool) -> int:
         """Return the cycle in which the group at hand is pushed into the queue.
 
-        A row's group is pushed when its successor's first token is taken; the last one in the
+        A group is pushed when its successor's first token is taken; the last one of a row in the
         cycle after its last token.
         """
-        room = self._ends[0] + 1
-        first = max(self._token + gap, self._pushed)
-        last = first + span
-        self._token = last
+        before = max(self._token, self._stored) if stored else self._token
+        self._token = max(before + gap, self._pushed) + span
         follows = bool(self._groups) and self._groups[0][0] == row
-        pushed = max(last + (self._groups[0][1] if follows else 1), room)
-        self._pushed = pushed
-        return pushed
+        room = self._ends[0] + 1
+        self._pushed = max(self._token + (self._groups[0][1] if follows else 1), room)
+        return self._pushed
 
     def _requantize(self, end: int) -> int:
         """Return the cycle in which the row is offered, its words read from `end` on."""
-        offer = max(end + READ_AFTER_LAST + 1, self._entered + 1)
+        offer = max(end + READ_AFTER_LAST, self._entered) + 1
         for tile in range(self._tiles):
-            enter = max(offer, self._enters[0])
-            leave = max(enter + REQUANTIZER_STAGES, self._left + 1)
+            self._entered = max(offer, self._leaves[0])
+            leave = max(self._entered + REQUANTIZER_STAGES, self._leaves[-1] + 1)
             if tile == 0:
                 leave = max(leave, self._handed)
-            self._enters.append(leave)
-            self._left = leave
-            self._entered = enter
-            offer = enter + 1
+            self._leaves.append(leave)
+            offer = self._entered + 1
         self._row_taken.append(self._entered)
-        return self._left + 1
+        return self._leaves[-1] + 1

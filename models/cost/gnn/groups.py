@@ -27,12 +27,15 @@ class Groups:
         Steps from the group's first token to its last.
     filled : ndarray [groups], bool
         Whether the group holds a value.
+    stored : ndarray [groups], bool
+        Whether its row stores anything, so that decoding it needs bits from memory.
     """
 
     row: np.ndarray
     gap: np.ndarray
     span: np.ndarray
     filled: np.ndarray
+    stored: np.ndarray
 
 
 def _tokens(
@@ -97,4 +100,5 @@ def form_groups(
         gap=step[first] - previous[first],
         span=step[last] - step[first],
         filled=feature[first] >= 0,
+        stored=((width > 0) & ((count > 0) | (layout == Format.BITMAP)))[row[first]],
     )

@@ -10,13 +10,14 @@ Cycles count from the cycle after start, as the counter `cycles` and the command
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
-from hw.gnn.format import BITMAP_CHUNK, SLOT_BYTES
+from hw.gnn.format import BITMAP_CHUNK
 from hw.gnn.program import Program
 from models.cost.bursts import split_bursts
-from models.cost.gnn.aggregation import ScatterTimer, code_drain_cycles, logit_drain_cycles
+from models.cost.gnn.aggregation import ScatterTimer, code_drain, logit_drain
 from models.cost.gnn.combination import CombinationTimer
 from models.cost.gnn.commands import (
     Commands,
@@ -26,12 +27,26 @@ from models.cost.gnn.commands import (
     read_sources,
 )
 from models.cost.gnn.groups import form_groups
-from models.cost.gnn.memory import IdealMemory
+from models.cost.gnn.memory import MemoryTiming
+from models.cost.gnn.sequencer import SequencerTimer
 from models.cost.gnn.statistics import Pattern, row_slice
 
 __all__ = ["CommandTime", "Timing", "predict"]
 
 Fields = dict[str, int]
+
+TIMES = (
+    "combine_waiting",
+    "combine_starved",
+    "combine_stalled",
+    "aggregate_waiting",
+    "aggregate_starved",
+    "post_stalled",
+)
+"""Time counters that a schedule adds up, besides `cycles`."""
+
+EDGE_LATENCY = 4
+"""From the first beat of edges to the first edge at scatter-add (`hw.gnn.edge_decoder`)."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,20 @@ class Timing:
     counters: dict[str, int]
 
 
-def predict(program: Program, inputs: Sequence[Pattern], memory: IdealMemory) -> Timing:
+class Fetch(Protocol):
+    """Where commands come from."""
+
+    def start(self, queue: str, free: int) -> int:
+        """Return the cycle in which an engine that is free from `free` on takes a command."""
+        ...
+
+
+def predict(
+    program: Program,
+    inputs: Sequence[Pattern],
+    memory: MemoryTiming,
+    fetch: Fetch | None = None,
+) -> Timing:
     """Return the predicted times of a run.
 
     Parameters
@@ -70,37 +98,30 @@ def predict(program: Program, inputs: Sequence[Pattern], memory: IdealMemory) ->
     program : Program
     inputs : sequence of Pattern
         Widths and value positions of each layer's input.
-    memory : IdealMemory
+    memory : MemoryTiming
+    fetch : Fetch, optional
+        Where commands come from, if not from the sequencer.
     """
-    return _Schedule(program, inputs, memory).run()
+    return _Schedule(program, inputs, memory, fetch).run()
 
 
 class _Schedule:
     """Both queues on their way: what is done, when the next command of either is there."""
 
-    def __init__(self, program: Program, inputs: Sequence[Pattern], memory: IdealMemory) -> None:
+    def __init__(
+        self, program: Program, inputs: Sequence[Pattern], memory: MemoryTiming, fetch: Fetch | None
+    ) -> None:
         self.program = program
         self.inputs = inputs
         self.memory = memory
         self.commands: Commands = read_commands(program)
+        queues = {"combine": self.commands.combine, "aggregate": self.commands.aggregate}
         self.beat_bytes = program.config.memory.beat_bytes
-        self.times: dict[str, list[CommandTime]] = {"combine": [], "aggregate": []}
-        self.counters = dict.fromkeys(
-            (
-                "combine_waiting",
-                "combine_starved",
-                "combine_stalled",
-                "aggregate_waiting",
-                "aggregate_starved",
-                "post_stalled",
-            ),
-            0,
+        self.fetch = fetch or SequencerTimer(
+            self.beat_bytes, memory, {name: len(queue) for name, queue in queues.items()}
         )
-        slot = SLOT_BYTES // self.beat_bytes - 1
-        self._fetch = memory.first_beat + slot + 2
-        header = memory.first_beat + slot
-        self._offered = {"combine": header + 3 + self._fetch}
-        self._offered["aggregate"] = self._offered["combine"] + 1 + self._fetch
+        self.times: dict[str, list[CommandTime]] = {name: [] for name in queues}
+        self.counters = dict.fromkeys(TIMES, 0)
 
     def run(self) -> Timing:
         """Take commands in an order in which all that they wait for is known."""
@@ -116,11 +137,9 @@ class _Schedule:
         return Timing(commands, {"cycles": max(ends) + 2, **self.counters})
 
     def _start(self, queue: str) -> int:
-        """Return when the next command of `queue` is taken, and fetch the one behind it."""
+        """Return when the next command of `queue` is taken."""
         done = self.times[queue]
-        start = max(self._offered[queue], done[-1].end + 1 if done else 0)
-        self._offered[queue] = start + 2 + self._fetch
-        return start
+        return self.fetch.start(queue, done[-1].end + 1 if done else 0)
 
     def _wait(self, command: Fields, other: str, ready: int) -> int:
         """Return the cycle of `go`: `ready`, or the one in which the awaited completion shows."""
@@ -137,33 +156,33 @@ class _Schedule:
     def _together(self, command: Fields, partner: Fields | None) -> None:
         """Time a COMBINE, and the AGGREGATE that takes its rows on chip, if there is one."""
         start, go, timer = self._combine_begin(command)
-        scatter = None
         if partner:
-            scatter = self._aggregate_begin(partner)
-        handed = go
-        for _ in range(command["rows"]):
-            offered = timer.row()
-            handed = scatter[2].hand(offered) if scatter else offered
-            timer.hand(handed)
-        end = handed + 1
+            begun = self._aggregate_begin(partner)
+            hand = begun[2].hand
+        else:
+            begun = None
+            hand = _RowWriterTimer(command["row_beats"]).hand
+        handed = [hand(timer.row())]
+        timer.hand(handed[-1])
+        for _ in range(command["rows"] - 1):
+            handed.append(hand(timer.row()))
+            timer.hand(handed[-1])
+        end = handed[-1] + 1
         if command["sink_memory"]:
-            beats = command["rows"] * command["row_beats"]
-            burst = self._last_burst(command["rows_address"], beats)
-            end = self._written(handed + command["row_beats"], burst) + 1
+            end = self._rows_written(command, np.array(handed)) + 1
         self._finish("combine", command, start, go, end)
         self.counters["combine_starved"] += timer.starved
         self.counters["combine_stalled"] += timer.stalled
-        if partner and scatter:
-            self._aggregate_end(partner, *scatter)
+        if partner and begun:
+            self._aggregate_end(partner, *begun)
 
     def _combine_begin(self, command: Fields) -> tuple[int, int, CombinationTimer]:
         """Return start and go of a COMBINE, and its timer, ready for the first row."""
         first = self.memory.first_beat
         start = self._start("combine")
-        loaded = start + 1 + first + command["columns"] - 1
+        loaded = start + first + command["columns"]
         if command["load_weights"]:
-            words = command["tiles"] * command["bank_stride"]
-            loaded = max(loaded, start + first + words * self.program.config.combination.lanes)
+            loaded = max(loaded, start + first + self._weight_cycles(command))
         go = self._wait(command, "aggregate", loaded + 2)
         header = go + 1 + first
         layer = self.program.layers[command["layer"]]
@@ -172,9 +191,21 @@ class _Schedule:
             layer.format, layer.reduction, self.program.config.combination.lanes, *rows
         )
         timer = CombinationTimer(
-            self.program.config, groups, rows[0], command["tiles"], header + 1 + first + 1
+            self.program.config,
+            groups,
+            rows[0],
+            command["tiles"],
+            go,
+            decode=header + 1,
+            stored=header + 1 + first + 1,
         )
         return start, go, timer
+
+    def _weight_cycles(self, command: Fields) -> int:
+        """Return the cycles of the words from the first beat on: one, or its beats, each."""
+        config = self.program.config
+        words = command["tiles"] * command["bank_stride"] * config.combination.lanes
+        return words * max(1, config.combination.word_width // config.memory.axi_data_width)
 
     def _aggregate_begin(self, command: Fields) -> tuple[int, int, ScatterTimer]:
         """Return start and go of an AGGREGATE, and its timer, ready for the first row."""
@@ -184,61 +215,73 @@ class _Schedule:
         go = self._wait(command, "combine", max(start + 2 + command["clear_words"], columns) + 1)
         edges = read_edge_counts(self.program, command)
         timer = ScatterTimer(
-            self.program.config, edges, command["tiles"], go, start + 1 + first + 4
+            self.program.config, edges, command["tiles"], go, start + 1 + first + EDGE_LATENCY - 1
         )
         return start, go, timer
 
     def _aggregate_alone(self, command: Fields) -> None:
-        """Time an AGGREGATE that fetches its rows from memory."""
+        """Time an AGGREGATE that fetches its rows from memory.
+
+        A run of rows is asked for in a cycle of its own, once its SOURCE word is there; beats come
+        one a cycle, and wait where the row queue is full.
+        """
         start, go, timer = self._aggregate_begin(command)
-        arrived = go + 1 + self.memory.first_beat
-        for _, beats in read_sources(self.program, command):
-            for _ in range(beats // command["row_beats"]):
-                arrived += command["row_beats"]
-                timer.hand(arrived)
+        first, beats = self.memory.first_beat, command["row_beats"]
+        request = max(go, start + first)
+        handed = -1
+        for _, length in read_sources(self.program, command):
+            request += 1
+            complete = max(handed + beats, request + first + beats - 1)
+            for _ in range(length // beats):
+                handed = timer.hand(complete)
+                complete = handed + beats
         self._aggregate_end(command, start, go, timer)
 
     def _aggregate_end(self, command: Fields, start: int, go: int, timer: ScatterTimer) -> None:
         """Add the drain and the writes."""
         config, rows = self.program.config, command_rows(self.program, command)
         columns = command["columns"]
-        address = command["out_address"]
         if command["last_layer"]:
-            cycles, stalled = logit_drain_cycles(config, columns, command["rows"])
-            beats = -(-command["rows"] * columns * 8 // self.beat_bytes)
-            end = self._written(timer.end + cycles + 1, self._last_burst(address, beats))
+            drain = logit_drain(config, columns, command["rows"])
+            end = self._written(command["out_address"], timer.end + drain.tokens)
         else:
             widths, counts, index = row_slice(self.inputs[command["layer"] + 1], rows)
             nonzero = _chunk_counts(columns, counts, index)
-            cycles, stalled = code_drain_cycles(config, columns, widths, nonzero)
-            beats = self._stored_beats(command, widths, counts)
-            data = self._written(
-                timer.end + cycles + 1, self._last_burst(address + self.beat_bytes, beats)
-            )
-            end = self._written(data + 2, 1)
+            stored = widths + self.program.layers[command["layer"] + 1].signed
+            drain = code_drain(config, columns, widths, stored, nonzero)
+            address = command["out_address"] + self.beat_bytes
+            data = self._written(address, timer.end + drain.tokens, timer.end + drain.last)
+            end = self._written(command["out_address"], np.array([data + 2]))
         self._finish("aggregate", command, start, go, end)
         self.counters["aggregate_starved"] += timer.starved
-        self.counters["post_stalled"] += stalled
+        self.counters["post_stalled"] += drain.stalled
 
-    def _stored_beats(self, command: Fields, widths: np.ndarray, counts: np.ndarray) -> int:
-        """Return the data beats of the segment that an AGGREGATE writes."""
-        layer = self.program.layers[command["layer"] + 1]
-        bitmaps = BITMAP_CHUNK * -(-layer.reduction // BITMAP_CHUNK)
-        bits = int((np.where(widths > 0, bitmaps, 0) + (widths + layer.signed) * counts).sum())
-        return -(-bits // (8 * self.beat_bytes))
+    def _rows_written(self, command: Fields, handed: np.ndarray) -> int:
+        """Return when rows are acknowledged; the beats of each follow from the next cycle on."""
+        tokens = handed[:, None] + 1 + np.arange(command["row_beats"])
+        return self._written(command["rows_address"], tokens.ravel())
 
-    def _last_burst(self, address: int, beats: int) -> int:
-        """Return the beats of the last burst of a write request."""
+    def _written(self, address: int, tokens: np.ndarray, last: int | None = None) -> int:
+        """Return the cycle of `write_done` of a request whose beats are offered in `tokens`."""
         lengths = split_bursts(
-            [(address, beats)], self.beat_bytes, self.program.config.memory.burst_beats
+            [(address, len(tokens))], self.beat_bytes, self.program.config.memory.burst_beats
         ).lengths
-        return int(lengths[-1]) if len(lengths) else 0
+        completed = tokens[np.cumsum(lengths) - 1].tolist()
+        last = completed[-1] if last is None else last
+        return self.memory.write_done(last, list(zip(completed, lengths.tolist(), strict=True)))
 
-    def _written(self, last_token: int, burst: int) -> int:
-        """Return the cycle of `done` of a write whose last token is taken in `last_token`."""
-        if not burst:
-            return last_token + 1
-        return last_token + 2 + burst - 1 + self.memory.write_latency + 1
+
+class _RowWriterTimer:
+    """Follow the rows into memory: a row is taken with the last beat of the row before."""
+
+    def __init__(self, row_beats: int) -> None:
+        self._row_beats = row_beats
+        self._handed = -row_beats
+
+    def hand(self, offered: int) -> int:
+        """Return the cycle in which a row is taken."""
+        self._handed = max(offered, self._handed + self._row_beats)
+        return self._handed
 
 
 def _chunk_counts(columns: int, counts: np.ndarray, index: np.ndarray) -> np.ndarray:
