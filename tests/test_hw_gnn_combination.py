@@ -208,7 +208,9 @@ def _events(config: GnnConfig, layer: Layer, command: dict[str, int]) -> dict[st
         "weight_reads": values * tiles,
         "combine_values": values,
         "combine_groups": int(groups.sum()),
-        "combine_conflicts": int(np.maximum(groups - 1, 0).sum()),
+        "combine_conflicts": sum(
+            size < config.combination.lanes for row in sizes for size in row[:-1]
+        ),
         "combine_planes": int((groups * layer.widths).sum()) * tiles,
         "combine_bit_ops": int((np.array([sum(r) for r in sizes]) * layer.widths).sum()) * tiles,
         "requantize_words": len(rows) * tiles,

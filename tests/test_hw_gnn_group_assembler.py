@@ -48,7 +48,7 @@ def _groups(tokens: list[dict], lanes: int) -> tuple[list[list[int]], int]:
             continue
         taken = [tokens[other]["index"] % lanes for other in groups[-1]]
         if token["index"] % lanes in taken:
-            conflicts += 1
+            conflicts += len(groups[-1]) < lanes
             groups.append([])
         groups[-1].append(n)
     return groups, conflicts

@@ -50,7 +50,7 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("weight_reads", False, "combine", "weight words read from a bank"),
     Counter("combine_values", False, "combine", "non-zero feature values taken by the array"),
     Counter("combine_groups", False, "combine", "groups of values taken by the array"),
-    Counter("combine_conflicts", False, "combine", "groups closed early: a bank was taken"),
+    Counter("combine_conflicts", False, "combine", "groups closed early, a lane free: bank taken"),
     Counter("combine_planes", False, "combine", "cycles the array works on a bit plane (busy)"),
     Counter("combine_bit_ops", False, "combine", "lane-cycles with a valid value; x cols bit-MACs"),
     Counter("requantize_words", False, "combine", "words of `cols` psums requantized to s4"),

@@ -24,7 +24,7 @@ class GroupAssembler(wiring.Component):
     i : In(stream of token_layout)
     o : Out(stream of group_layout)
     conflict : Out(1)
-        Strobe: a group is closed because the lane of its row's next value is taken.
+        Strobe: a group is closed with a lane free, since the lane of its row's next value is taken.
 
     **Latency**: one token a cycle. The last group of a row is offered in the cycle after its last
     token was taken; any other group in the cycle in which its successor's first value is offered,
@@ -63,7 +63,7 @@ class GroupAssembler(wiring.Component):
             self.o.payload.eq(building),
             self.i.ready.eq(~closes | self.o.ready),
             takes.eq(self.i.valid & self.i.ready),
-            self.conflict.eq(takes & collides & ~building.last),
+            self.conflict.eq(takes & collides & ~building.last & ~valid.all()),
         ]
         with m.If(closes & self.o.ready):
             m.d.sync += building.last.eq(0)
