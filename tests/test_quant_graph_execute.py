@@ -73,7 +73,7 @@ def test_per_node_widths_equal_plain_loops(seed, signed):
         x = values[source]
         x = x.toarray() if sparse.issparse(x) else x
         get = {
-            k: np.float64(graph.constant(f"layer{layer}/{k}"))
+            k: graph.tensor(f"layer{layer}/{k}").values().astype(float)
             for k in ("x.scale", "x.width", "weight", "q.scale", "bias")
         }
         rows = []
@@ -82,14 +82,14 @@ def test_per_node_widths_equal_plain_loops(seed, signed):
             codes = np.minimum(np.floor(np.abs(row) / step + 0.5), top)
             negative = -1 if signed else 0
             rows.append(np.where(row < 0, negative, 1) * codes * step)
-        c = np.float64(graph.constant("c"))
+        c = graph.tensor("c").values().astype(float)
         h = (np.array(rows) @ get["weight"]) * c / get["q.scale"]
         q = np.sign(h) * np.minimum(np.floor(np.abs(h) + 0.5), 7)
         total = q.copy()
-        for start, end in graph.constant("edge_index").T:
+        for start, end in graph.tensor("edge_index").values().T:
             total[end] += q[start]
         z = total * get["q.scale"] * c + get["bias"]
-        assert values[f"layer{layer}/z"] == pytest.approx(z, abs=1e-12)
+        assert values[f"layer{layer}/z"] == pytest.approx(z, rel=1e-12, abs=1e-12)
 
 
 def mlp(widths: tuple[np.ndarray, np.ndarray], signed: bool) -> BitGraph:
@@ -98,7 +98,7 @@ def mlp(widths: tuple[np.ndarray, np.ndarray], signed: bool) -> BitGraph:
     tensors = [Tensor("x", (8, 6), "float32")]
     nodes = []
 
-    def constant(name: str, values: np.ndarray) -> str:
+    def constant(name: str, values: np.ndarray | float) -> str:
         tensors.append(Tensor.constant(name, np.asarray(values, np.float32)))
         return name
 
@@ -110,7 +110,7 @@ def mlp(widths: tuple[np.ndarray, np.ndarray], signed: bool) -> BitGraph:
     def quant(x: str, output: str, shape, scale, width, is_signed: bool) -> str:
         parts = [
             constant(f"{output}_{part}", v)
-            for part, v in (("scale", scale), ("zero", 0), ("width", width))
+            for part, v in (("scale", scale), ("zero", np.array(0)), ("width", width))
         ]
         flags = {"signed": int(is_signed), "narrow": int(is_signed), "rounding_mode": "HALF_UP"}
         return node("Quant", output, shape, x, *parts, **flags)

@@ -100,7 +100,9 @@ REFUSED = {
         ),
     ),
     "feature_twice": (
-        lambda: element("features.indices", (1,), int(GRAPH.constant("features.indices")[0])),
+        lambda: element(
+            "features.indices", (1,), int(GRAPH.tensor("features.indices").values()[0])
+        ),
         "CsrToDense node features/CsrToDense: indices in row 0 of features.indices must ascend",
     ),
     "feature_count": (
@@ -248,11 +250,11 @@ def test_every_difference_makes_another_graph():
     """Equality and hash look at values, dtypes, attributes, order and metadata."""
     labels = GRAPH.tensor("labels").values()
     others = [
-        element("layer0/weight", (0, 0), GRAPH.constant("layer0/weight")[0, 0] + 1),
+        element("layer0/weight", (0, 0), GRAPH.tensor("layer0/weight").values()[0, 0] + 1),
         with_data("labels", labels.astype(np.int32)),
         with_node("layer0/acc/Aggregate", attributes={"reduce": "sum", "self_loops": 0}),
         with_node("layer0/relu/Relu", name="other"),
-        with_data("edge_index", GRAPH.constant("edge_index")[:, ::-1]),
+        with_data("edge_index", GRAPH.tensor("edge_index").values()[:, ::-1]),
         dataclasses.replace(GRAPH, metadata={"tier": "folder"}),
         dataclasses.replace(GRAPH, name="other"),
         element("layer0/bias", (0, 0), 0.0),
@@ -268,7 +270,7 @@ def test_order_of_given_tensors_and_metadata_does_not_matter():
     """Tensors and metadata are put into one order; constants keep theirs among themselves."""
     made = tuple(t for t in GRAPH.tensors if t.data is None)
     constants = tuple(t for t in GRAPH.tensors if t.data is not None)
-    metadata = dict(reversed(GRAPH.metadata.items()))
+    metadata = dict(list(GRAPH.metadata.items())[::-1])
     other = dataclasses.replace(GRAPH, tensors=made[::-1] + constants, metadata=metadata)
     assert other == GRAPH
     assert other.hash == GRAPH.hash
@@ -291,8 +293,9 @@ def test_lookups():
     assert [node.op for node in GRAPH.users("c")] == ["Mul"] * 4
     assert GRAPH.constant("no such tensor") is None
     assert GRAPH.quantizer("layer0/z") is None
-    width = GRAPH.quantizer("layer1/x").width
-    assert width.shape == (24, 1)
+    quantizer = GRAPH.quantizer("layer1/x")
+    assert quantizer is not None
+    assert quantizer.width.shape == (24, 1)
     with pytest.raises(KeyError):
         GRAPH.tensor("no such tensor")
     with pytest.raises(ValueError, match=r"^tensor layer0/z must be a constant, not a computed"):

@@ -75,7 +75,7 @@ def test_file_is_what_other_tools_expect():
     assert domains["Aggregate"] == domains["CsrToDense"] == "bitwright"
     assert domains["MatMul"] == ""
     edges = next(i for i in model.graph.initializer if i.name == "edge_index")
-    assert np.array_equal(numpy_helper.to_array(edges), random_gcn().constant("edge_index"))
+    assert np.array_equal(numpy_helper.to_array(edges), random_gcn().tensor("edge_index").values())
     # Two bytes an index at most, where the array has eight.
     assert edges.ByteSize() < 2 * 2 * 60 + 40
 
@@ -246,7 +246,7 @@ EDITS = {
     _hash: "content must have the hash that metadata bitwright.hash says (0000000000000000), "
     f"not {random_gcn().hash[:16]}",
     _edge: "Aggregate node layer0/acc/Aggregate: edge 5 of edge_index is "
-    f"{random_gcn().constant('edge_index')[0, 5]} -> 99: graph nodes must be 0 to 23",
+    f"{random_gcn().tensor('edge_index').values()[0, 5]} -> 99: graph nodes must be 0 to 23",
     _short: "tensor layer0/bias: data must fill shape [1, 8] and does not",
     _external: "tensor layer0/bias: data must lie inside the file, not in another one",
     _half: "tensor layer0/bias: dtype must be one of float32, float64, int8, uint8, int16, uint16, "

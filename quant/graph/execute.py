@@ -1,6 +1,7 @@
 """Executes a BitGraph on real numbers (float64): a float model of the same order."""
 
 from collections.abc import Callable, Mapping
+from typing import Any, Literal, overload
 
 import numpy as np
 from scipy import sparse
@@ -14,9 +15,20 @@ __all__ = ["execute"]
 Value = np.ndarray | sparse.csr_array
 
 
+@overload
+def execute(
+    graph: BitGraph,
+    inputs: Mapping[str, np.ndarray] | None = None,
+    *,
+    every: Literal[False] = False,
+) -> dict[str, np.ndarray]: ...
+@overload
+def execute(
+    graph: BitGraph, inputs: Mapping[str, np.ndarray] | None = None, *, every: Literal[True]
+) -> dict[str, Any]: ...
 def execute(
     graph: BitGraph, inputs: Mapping[str, np.ndarray] | None = None, *, every: bool = False
-) -> dict[str, Value]:
+) -> dict[str, Any]:
     """Compute the outputs of a BitGraph.
 
     Parameters
