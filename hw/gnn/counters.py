@@ -41,8 +41,8 @@ class Counter:
 COUNTERS: tuple[Counter, ...] = (
     Counter("cycles", True, "top", "cycles from start to done"),
     Counter("combine_waiting", True, "combine", "cycles a command waits for the other engine"),
-    Counter("combine_starved", True, "combine", "cycles the array has room but no group of values"),
-    Counter("combine_stalled", True, "combine", "cycles the array has a group but no free psum row"),
+    Counter("combine_starved", True, "combine", "cycles the array lacks a group of values"),
+    Counter("combine_stalled", True, "combine", "cycles the array lacks a free psum row"),
     Counter("aggregate_waiting", True, "aggregate", "cycles a command waits for the other engine"),
     Counter("aggregate_starved", True, "aggregate", "cycles scatter-add lacks a q row or an edge"),
     Counter("post_stalled", True, "aggregate", "cycles the encoder holds the post-processor"),
