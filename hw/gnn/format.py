@@ -39,7 +39,8 @@ sign bit above them (stored bits = B + signed).
 - `Format.BITMAP`: for each chunk of 16 features: a 16-bit bitmap, then the codes of its set bits,
   lowest feature first. The last chunk is padded with zero bits.
 
-q rows in memory: `row_beats` beats a row, s4 two's complement, column j in bits 4j+3..4j, zeros above.
+q rows in memory: `row_beats` beats a row, s4 two's complement, column j in bits 4j+3..4j, zeros
+above.
 
 Edges (`edges_address`, `edges_beats`): a stream of u16: for each source row in the order in which
 the rows arrive: the number of destinations, then each destination as a row number within the part.
@@ -49,7 +50,8 @@ Sources (`sources_address`, `sources_beats`, only with `source_memory`): `source
 `SOURCE`, each a contiguous run of q rows to be read.
 
 Logits (`out_address` of a last layer): 64-bit words, the s48 logit sign-extended, `columns` a row.
-The output of any other layer is a feature segment in BITMAP format whose header beat is written last.
+The output of any other layer is a feature segment in BITMAP format whose header beat is written
+last.
 """
 
 from dataclasses import dataclass
@@ -151,7 +153,8 @@ class Word:
         word, at = 0, 0
         for name, width, signed in self.fields:
             value = int(values.get(name, 0))
-            low, high = (-(1 << width - 1), (1 << width - 1) - 1) if signed else (0, (1 << width) - 1)
+            low = -(1 << width - 1) if signed else 0
+            high = low + (1 << width) - 1
             if not low <= value <= high:
                 raise ValueError(f"{self.name}.{name} must be in {low}..{high}, not {value}")
             word |= (value & (1 << width) - 1) << at
