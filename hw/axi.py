@@ -14,7 +14,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Flow, In, Out
 
-from hw.gnn.config import MemoryConfig
+from hw.memory_config import MemoryConfig
 
 __all__ = [
     "CACHE_NORMAL",

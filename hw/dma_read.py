@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.axi import CACHE_NORMAL, ID_WIDTH, INCR, burst_limit, bus, read_channels
 from hw.dma import ReadRequest
-from hw.gnn.config import MemoryConfig
+from hw.memory_config import MemoryConfig
 from hw.round_robin import RoundRobin
 
 __all__ = ["ReadDma"]

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from hw.axi import CACHE_NORMAL, INCR, PAGE_BYTES, SLVERR
-from hw.gnn.config import MemoryConfig
+from hw.memory_config import MemoryConfig
 from sim.streams import StreamRuleError
 
 __all__ = ["AxiReader", "AxiWriter"]

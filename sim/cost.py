@@ -3,11 +3,10 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from models.cost.gnn.estimate import Estimate, estimate
-
 from hw.gnn.config import GnnConfig
 from hw.gnn.lower import lower
 from hw.gnn.program import Program
+from models.cost.gnn.estimate import Estimate, estimate
 from models.golden.gnn.execute import execute
 from quant.graph.model import BitGraph
 

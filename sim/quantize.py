@@ -6,10 +6,9 @@ from pathlib import Path
 from statistics import mean, pstdev
 from typing import Any
 
+from hw.gnn.config import GnnConfig
 from quant.gnn.quantize import QuantizeResult
 from quant.gnn.quantize import quantize as train
-
-from hw.gnn.config import GnnConfig
 from quant.graph.onnx_export import save
 
 from .gaps import IntegerGap, gnn_integer_gap

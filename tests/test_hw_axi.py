@@ -11,7 +11,7 @@ from amaranth.sim import Simulator
 
 from hw.axi import burst_limit, flat, join, lite, read_channels
 from hw.dma_read import ReadDma
-from hw.gnn.config import MemoryConfig
+from hw.memory_config import MemoryConfig
 
 
 class Top(wiring.Component):

@@ -5,7 +5,7 @@ from random import Random
 import pytest
 
 from hw.dma_write import WriteDma
-from hw.gnn.config import MemoryConfig
+from hw.memory_config import MemoryConfig
 from sim.axi import AxiWriter
 from sim.bench import GRID, check, run
 from sim.streams import Source, Strobes

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from hw.gnn.aggregation import AggregationEngine
-from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig, MemoryConfig
+from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig
 from hw.gnn.format import AGGREGATE_COLUMN, AGGREGATE_NODE, SOURCE, Opcode
+from hw.memory_config import MemoryConfig
 from models.golden.gnn.post_processor import post_process
 from sim.bench import GRID, run
 from sim.streams import ReadServer, Source, Strobes, Tally, WriteServer

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from hw.gnn.combination import CombinationEngine
-from hw.gnn.config import CombinationConfig, GnnConfig, MemoryConfig
+from hw.gnn.config import CombinationConfig, GnnConfig
 from hw.gnn.format import COMBINE, COMBINE_COLUMN, COMBINE_NODE, Format, Opcode
+from hw.memory_config import MemoryConfig
 from models.golden.gnn.requantizer import requantize
 from sim.bench import GRID, run
 from sim.streams import ReadServer, Sink, Source, Strobes, Tally, WriteServer

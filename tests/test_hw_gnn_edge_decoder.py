@@ -4,8 +4,9 @@ from random import Random
 
 import pytest
 
-from hw.gnn.config import AggregationConfig, GnnConfig, MemoryConfig
+from hw.gnn.config import AggregationConfig, GnnConfig
 from hw.gnn.edge_decoder import EdgeDecoder
+from hw.memory_config import MemoryConfig
 from sim.bench import GRID, run
 from sim.streams import Sink, Source
 

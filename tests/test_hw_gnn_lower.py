@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from hw.gnn.codes import Codes, bitmap_segment, index_segment
-from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig, MemoryConfig
+from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig
 from hw.gnn.format import AGGREGATE, COMBINE, HEADER, SLOT_BYTES, Format, Word
 from hw.gnn.image import Layout, pack_words
 from hw.gnn.lower import lower
 from hw.gnn.multipliers import aggregate_factors, combine_factors
 from hw.gnn.network import integer_layers
 from hw.gnn.program import Kind, Program
+from hw.memory_config import MemoryConfig
 from quant.graph.build import LayerParameters, gcn_graph
 from quant.graph.model import BitGraph
 from quant.graph.patterns import layers

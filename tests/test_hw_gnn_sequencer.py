@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hw.gnn.config import GnnConfig, MemoryConfig
+from hw.gnn.config import GnnConfig
 from hw.gnn.format import (
     AGGREGATE,
     COMBINE,
@@ -19,6 +19,7 @@ from hw.gnn.format import (
     Word,
 )
 from hw.gnn.sequencer import Sequencer
+from hw.memory_config import MemoryConfig
 from sim.bench import GRID, run
 from sim.streams import ReadServer, Sink, Strobes
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from hw.gnn.config import CombinationConfig, GnnConfig, MemoryConfig
+from hw.gnn.config import CombinationConfig, GnnConfig
 from hw.gnn.weight_loader import WeightLoader
+from hw.memory_config import MemoryConfig
 from sim.bench import run
 from sim.streams import Source, Strobes
 

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig, MemoryConfig
+from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig
 from hw.gnn.counters import COUNTERS
 from hw.gnn.lower import lower
 from hw.gnn.program import Kind, Program
+from hw.memory_config import MemoryConfig
 from models.cost.bursts import split_bursts
 from models.cost.gnn.events import count_events
 from models.cost.gnn.statistics import group_counts, layer_statistics

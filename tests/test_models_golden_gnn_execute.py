@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hw.gnn.config import PRESETS, GnnConfig, MemoryConfig
+from hw.gnn.config import PRESETS, GnnConfig
 from hw.gnn.format import AGGREGATE_COLUMN, AGGREGATE_NODE, COMBINE_COLUMN, COMBINE_NODE, Word
 from hw.gnn.lower import lower
 from hw.gnn.network import integer_layers
 from hw.gnn.program import Kind, Program
+from hw.memory_config import MemoryConfig
 from models.golden.gnn.execute import Execution, execute
 from quant.graph.build import LayerParameters, gcn_graph
 from quant.graph.execute import execute as execute_real

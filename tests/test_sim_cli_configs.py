@@ -2,7 +2,8 @@
 
 import pytest
 
-from hw.gnn.config import PRESETS, GnnConfig, MemoryConfig
+from hw.gnn.config import PRESETS, GnnConfig
+from hw.memory_config import MemoryConfig
 from sim.cli.configs import resolve
 from sim.config_toml import to_toml
 

@@ -8,14 +8,16 @@ import hashlib
 import json
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from hw.config_base import Frozen, require_power_of_two
+from hw.memory_config import MemoryConfig
 
 __all__ = [
     "PRESETS",
     "AggregationConfig",
     "CombinationConfig",
     "GnnConfig",
-    "MemoryConfig",
 ]
 
 CODE_WIDTH_MAX = 8
@@ -25,58 +27,7 @@ Q_WIDTH = 4
 """Bits of one aggregation operand and of one weight (contract, section 1: s4 in -7..7)."""
 
 
-def _power_of_two(value: int, field: str, low: int, high: int) -> None:
-    if value < low or value > high or value & (value - 1):
-        raise ValueError(f"{field} must be a power of two in {low}..{high}, not {value}")
-
-
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class MemoryConfig(_Frozen):
-    """The AXI4 master: its width, its bursts and how many may be in flight.
-
-    Parameters
-    ----------
-    axi_data_width : int, bits
-        Width of one beat, a power of two in 64..1024.
-    axi_addr_width : int, bits
-        Width of a byte address, 16..48.
-    burst_beats : int
-        Longest burst in beats, a power of two in 1..256. A burst never crosses 4 KiB.
-    stream_bursts : int
-        Bursts that the FIFO of one read or write stream holds (credits of a read stream).
-    """
-
-    axi_data_width: int = 64
-    axi_addr_width: Annotated[int, Field(ge=16, le=48)] = 32
-    burst_beats: int = 16
-    stream_bursts: Annotated[int, Field(ge=1, le=16)] = 2
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        _power_of_two(self.axi_data_width, "memory.axi_data_width", 64, 1024)
-        _power_of_two(self.burst_beats, "memory.burst_beats", 1, 256)
-        if self.burst_beats * self.beat_bytes > 4096:
-            raise ValueError(
-                f"memory.burst_beats x memory.axi_data_width must be at most 4096 bytes, "
-                f"not {self.burst_beats * self.beat_bytes}"
-            )
-        return self
-
-    @property
-    def beat_bytes(self) -> int:
-        """Bytes of one beat."""
-        return self.axi_data_width // 8
-
-    @property
-    def fifo_depth(self) -> int:
-        """Beats that the FIFO of one stream holds."""
-        return self.burst_beats * self.stream_bursts
-
-
-class CombinationConfig(_Frozen):
+class CombinationConfig(Frozen):
     """The bit-serial multiply-accumulate array and its buffers.
 
     Parameters
@@ -106,8 +57,8 @@ class CombinationConfig(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _power_of_two(self.lanes, "combination.lanes", 1, 64)
-        _power_of_two(self.cols, "combination.cols", 2, 64)
+        require_power_of_two(self.lanes, "combination.lanes", 1, 64)
+        require_power_of_two(self.cols, "combination.cols", 2, 64)
         if self.columns_max % self.cols:
             raise ValueError(
                 f"combination.columns_max must be a multiple of combination.cols = {self.cols}, "
@@ -141,7 +92,7 @@ class CombinationConfig(_Frozen):
         return self.columns_max // self.cols
 
 
-class AggregationConfig(_Frozen):
+class AggregationConfig(Frozen):
     """The scatter-add unit, its resident partial sums and the post-processor behind it.
 
     Parameters
@@ -163,7 +114,7 @@ class AggregationConfig(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _power_of_two(self.lanes, "aggregation.lanes", 1, 64)
+        require_power_of_two(self.lanes, "aggregation.lanes", 1, 64)
         if self.psum_buffer_bytes * 8 % self.word_width:
             raise ValueError(
                 "aggregation.psum_buffer_bytes must be a multiple of lanes x psum_width / 8 = "
@@ -182,7 +133,7 @@ class AggregationConfig(_Frozen):
         return self.psum_buffer_bytes * 8 // self.word_width
 
 
-class GnnConfig(_Frozen):
+class GnnConfig(Frozen):
     """One graph engine.
 
     Parameters
@@ -203,7 +154,7 @@ class GnnConfig(_Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        _power_of_two(self.log_depth, "log_depth", 4, 1024)
+        require_power_of_two(self.log_depth, "log_depth", 4, 1024)
         if self.combination.columns_max % self.aggregation.lanes:
             raise ValueError(
                 "combination.columns_max must be a multiple of aggregation.lanes = "

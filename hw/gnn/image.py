@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.gnn.config import MemoryConfig
 from hw.gnn.format import REGION_ALIGNMENT, Word
 from hw.gnn.program import Kind, Region
+from hw.memory_config import MemoryConfig
 
 __all__ = [
     "Bytes",
