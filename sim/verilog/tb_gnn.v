@@ -5,7 +5,7 @@
 // `cycle` counts clock edges from power-up; all logs use it. Plusargs of its own:
 //   tap_log=FILE      one line an event: "q cycle row" (a row of q handed from combination to
 //                     aggregation, hexadecimal), "irq cycle" (the interrupt rises)
-//   trace_file=FILE trace_from=N trace_to=N   with TRACE defined: a VCD of these cycles
+//   trace_file=FILE trace_from=N   with TRACE defined: a VCD from that cycle to the end
 // and those of axi_memory.v.
 module tb_gnn #(
     parameter DATA_WIDTH = 64,
@@ -118,13 +118,12 @@ module tb_gnn #(
 
 `ifdef TRACE
     reg [8*1024-1:0] trace_file;
-    reg [63:0] trace_from, trace_to;
+    reg [63:0] trace_from;
     reg tracing;
     initial begin
         tracing = 0;
         if (!$value$plusargs("trace_file=%s", trace_file)) trace_file = "trace.vcd";
         if (!$value$plusargs("trace_from=%d", trace_from)) trace_from = 0;
-        if (!$value$plusargs("trace_to=%d", trace_to)) trace_to = 64'hffffffffffffffff;
         $dumpfile(trace_file);
     end
     always @(posedge aclk) begin
@@ -132,7 +131,6 @@ module tb_gnn #(
             tracing <= 1;
             $dumpvars(0, tb_gnn);
         end
-        if (tracing && cycle == trace_to) $dumpoff;
     end
 `endif
 endmodule

@@ -1,0 +1,255 @@
+"""Runs a graph Program on its gates: image in, memory, counters, command times and rows out."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hw.gnn.counters import COUNTERS
+from hw.gnn.format import HEADER, VERSION, Word
+from hw.gnn.program import Program
+from hw.gnn.registers import ID_VALUE, REGISTERS
+from sim.bench import DeadlockError
+from sim.build import Build
+from sim.engine import Simulator, build_bench
+from sim.memory import IDEAL, MemoryLog, MemoryOptions, read_image, read_log, write_image
+
+__all__ = ["CommandTimes", "MismatchError", "Run", "launch", "simulate"]
+
+_CYCLES_PER_BYTE = 100
+_CYCLES_MIN = 100_000
+
+
+class MismatchError(AssertionError):
+    """Gates and golden model differ; the message is the first divergence."""
+
+
+@dataclass(frozen=True)
+class CommandTimes:
+    """Cycles since the start of the run at which a command was taken, released and completed."""
+
+    start: int
+    go: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run left behind.
+
+    Parameters
+    ----------
+    simulator : str
+    options : MemoryOptions
+    folder : Path
+        Logs, image and dump.
+    status : dict of str to bool
+        Fields busy, done and error of the status register.
+    error : int
+        Code of the error register.
+    counters : dict of str to int
+    commands : dict of str to tuple of CommandTimes
+        By queue, ``"combine"`` and ``"aggregate"``, as far as the command log goes.
+    row_cycle : ndarray [rows], int64
+        Cycle of each q row that combination handed to aggregation.
+    q_rows : ndarray [rows, columns_max], int8
+        Those rows.
+    memory : ndarray [bytes], uint8
+        The memory afterwards.
+    log : MemoryLog
+    edges : int
+        Clock edges from start to interrupt as the bench counts them.
+    build_seconds, run_seconds : float, s
+    """
+
+    simulator: str
+    options: MemoryOptions
+    folder: Path
+    status: dict[str, bool]
+    error: int
+    counters: dict[str, int]
+    commands: dict[str, tuple[CommandTimes, ...]]
+    row_cycle: NDArray[np.int64]
+    q_rows: NDArray[np.int8]
+    memory: NDArray[np.uint8]
+    log: MemoryLog
+    edges: int
+    build_seconds: float
+    run_seconds: float
+
+    @property
+    def cycles_per_second(self) -> float:
+        """Simulated cycles per second of wall time, start of the simulator included."""
+        return self.edges / self.run_seconds
+
+
+def simulate(
+    program: Program,
+    *,
+    simulator: Simulator = "verilator",
+    memory: MemoryOptions = IDEAL,
+    run_dir: Path | None = None,
+    cycle_limit: int | None = None,
+) -> Run:
+    """Run `program` on the gates of its config.
+
+    Parameters
+    ----------
+    program : Program
+    simulator : str
+        ``"verilator"`` or ``"icarus"``.
+    memory : MemoryOptions
+    run_dir : Path, optional
+        Where logs and waveforms go; a temporary folder if not given.
+    cycle_limit : int, optional
+        Cycles after which the run is given up; the default follows from the size of the image.
+
+    Raises
+    ------
+    DeadlockError
+        If no interrupt came; the message says which commands had completed.
+    """
+    folder = Path(run_dir or mkdtemp(prefix="bitwright-sim-")).resolve()
+    limit = cycle_limit or _CYCLES_MIN + _CYCLES_PER_BYTE * len(program.image)
+    bench = build_bench(program.config, len(program.image), simulator=simulator)
+    result, seconds = launch(bench, program, memory, folder, limit)
+    if not result["interrupt"]:
+        raise DeadlockError(_deadlock(program, result, limit))
+    beat_bytes = program.config.memory.beat_bytes
+    row_cycle, q_rows = _read_taps(folder / "taps.log", program.config.combination.columns_max)
+    return Run(
+        simulator=simulator,
+        options=memory,
+        folder=folder,
+        status=_status(result["status"]),
+        error=result["error"],
+        counters=result["counters"],
+        commands=_times(result),
+        row_cycle=row_cycle,
+        q_rows=q_rows,
+        memory=read_image(folder / "dump.hex", beat_bytes)[: len(program.image)],
+        log=read_log(folder / "memory.log", beat_bytes),
+        edges=result["edges"],
+        build_seconds=bench.seconds,
+        run_seconds=seconds,
+    )
+
+
+def launch(
+    bench: Build,
+    program: Program,
+    memory: MemoryOptions,
+    folder: Path,
+    cycle_limit: int,
+    plusargs: Sequence[str] = (),
+    *,
+    read_back: bool = True,
+) -> tuple[dict[str, Any], float]:
+    """Run the bench once; return what it read from the registers, and the wall time.
+
+    Parameters
+    ----------
+    bench : Build
+        From `sim.engine.build_bench`, of the Program's config.
+    program, memory
+        What is run, on which memory.
+    folder : Path
+        Where all files go.
+    cycle_limit : int
+        Cycles after which the registers are read without an interrupt.
+    plusargs : sequence of str
+        Further ones.
+    read_back : bool
+        Read status, counters and command log at the end.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    beats = write_image(folder / "image.hex", program.image, program.config.memory.beat_bytes)
+    job, result = folder / "job.json", folder / "result.json"
+    job.write_text(json.dumps(_job(program, result, cycle_limit, read_back), indent=1) + "\n")
+    result.unlink(missing_ok=True)
+    files = {
+        "image": "image.hex",
+        "dump": "dump.hex",
+        "memory_log": "memory.log",
+        "tap_log": "taps.log",
+    }
+    done = bench.run(
+        "sim.benches.gnn_run",
+        folder,
+        environment={"BITWRIGHT_JOB": str(job)},
+        plusargs=[
+            *memory.plusargs(),
+            *(f"+{key}={folder / name}" for key, name in files.items()),
+            f"+image_beats={beats}",
+            *plusargs,
+        ],
+    )
+    return json.loads(result.read_text()), done.seconds
+
+
+def _job(program: Program, result: Path, cycle_limit: int, read_back: bool) -> dict[str, Any]:
+    header = _word_at(program.image, 0, HEADER)
+    depth = program.config.log_depth
+    return {
+        "registers": {register.name: register.address for register in REGISTERS},
+        "expect": {"ID": ID_VALUE, "VERSION": VERSION, "CONFIG_HASH": program.config.hash},
+        "program_address": 0,
+        "irq_enable": 3,
+        "start": 1,
+        "cycle_limit": cycle_limit,
+        "read_back": read_back,
+        "counters": {counter.name: counter.name.upper() for counter in COUNTERS},
+        "log": {
+            "combine": (0, min(depth, header["combine_commands"])),
+            "aggregate": (depth, min(depth, header["aggregate_commands"])),
+        },
+        "result": str(result),
+    }
+
+
+def _word_at(image: NDArray[np.uint8], address: int, word: Word) -> dict[str, int]:
+    raw = image[address : address + word.width // 8].tobytes()
+    return word.unpack(int.from_bytes(raw, "little"))
+
+
+def _status(word: int) -> dict[str, bool]:
+    return {name: bool(word >> bit & 1) for bit, name in enumerate(("busy", "done", "error"))}
+
+
+def _times(result: dict[str, Any]) -> dict[str, tuple[CommandTimes, ...]]:
+    return {
+        queue: tuple(CommandTimes(**entry) for entry in entries)
+        for queue, entries in result["commands"].items()
+    }
+
+
+def _read_taps(path: Path, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Return cycle and values of each q row that was handed over on chip."""
+    lines = [line.split() for line in path.read_text().splitlines()]
+    rows = [
+        (int(cycle), bytes.fromhex(row))
+        for kind, cycle, *rest in lines
+        if kind == "q"
+        for row in rest
+    ]
+    raw = np.frombuffer(b"".join(row for _, row in rows), np.uint8).reshape(len(rows), -1)[:, ::-1]
+    nibbles = np.stack((raw & 15, raw >> 4), axis=2).reshape(len(rows), -1)[:, :columns]
+    values = nibbles.astype(np.int8) - 16 * (nibbles >> 3).astype(np.int8)
+    return np.array([cycle for cycle, _ in rows], np.int64), values
+
+
+def _deadlock(program: Program, result: dict[str, Any], limit: int) -> str:
+    """Return one line that says how far both queues came."""
+    parts = [f"no interrupt {limit} cycles after the start"]
+    parts.append(f"status {_status(result['status'])}")
+    for queue, entries in result["commands"].items():
+        complete = sum(entry["end"] > 0 for entry in entries)
+        parts.append(f"{queue}: {complete} of {len(entries)} commands complete")
+    busy = ("combine_rows", "aggregate_rows", "psum_drains", "output_values")
+    parts += [f"{name} {result['counters'][name]}" for name in busy]
+    return ", ".join(parts)
