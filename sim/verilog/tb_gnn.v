@@ -3,8 +3,8 @@
 // that happens in every cycle happens here, in compiled code.
 //
 // `cycle` counts clock edges from power-up; all logs use it. Plusargs of its own:
-//   tap_log=FILE      one line an event: "q cycle row" (a row of q handed from combination to
-//                     aggregation, hexadecimal), "irq cycle" (the interrupt rises)
+//   tap_log=FILE      one line an event: "q cycle row" (a row of q that aggregation took from
+//                     combination, hexadecimal), "irq cycle" (the interrupt rises)
 //   trace_file=FILE trace_from=N   with TRACE defined: a VCD from that cycle to the end
 // and those of axi_memory.v.
 module tb_gnn #(
@@ -105,11 +105,11 @@ module tb_gnn #(
         if ($value$plusargs("tap_log=%s", tap_file)) taps = $fopen(tap_file, "w");
     end
 
-    wire [ROW_WIDTH-1:0] row = dut.combination.o_rows__payload;
+    wire [ROW_WIDTH-1:0] row = dut.aggregation.i_rows__payload;
     always @(posedge aclk) begin
         irq_before <= irq;
         if (taps != 0 && aresetn) begin
-            if (dut.combination.o_rows__valid && dut.combination.o_rows__ready)
+            if (dut.aggregation.i_rows__valid && dut.aggregation.i_rows__ready)
                 $fdisplay(taps, "q %0d %h", cycle, row);
             if (irq && !irq_before) $fdisplay(taps, "irq %0d", cycle);
             if (dump) $fflush(taps);
