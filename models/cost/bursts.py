@@ -43,9 +43,7 @@ class Bursts:
         return int((-(-moved // burst_bytes) * burst_bytes).sum())
 
 
-def split_bursts(
-    requests: Iterable[tuple[int, int]], beat_bytes: int, burst_beats: int
-) -> Bursts:
+def split_bursts(requests: Iterable[tuple[int, int]], beat_bytes: int, burst_beats: int) -> Bursts:
     """Return the bursts of `requests`, each (byte address, beats).
 
     The rule of the DMA: a burst ends after `burst_beats`, at a multiple of 4 KiB, or with its

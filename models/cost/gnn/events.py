@@ -28,9 +28,7 @@ LOGIT_WIDTH = 64
 WORD_WIDTH = 64
 
 
-def segment_beats(
-    program: Program, layer: int, rows: slice, statistics: LayerStatistics
-) -> int:
+def segment_beats(program: Program, layer: int, rows: slice, statistics: LayerStatistics) -> int:
     """Return the data beats of the feature segment that holds `rows` of the input of `layer`.
 
     A row of width 0 stores nothing; others store their positions (a list of indices or a bitmap
@@ -56,9 +54,7 @@ class Traffic:
     writes: dict[str, Bursts]
 
 
-def traffic(
-    program: Program, commands: Commands, statistics: Sequence[LayerStatistics]
-) -> Traffic:
+def traffic(program: Program, commands: Commands, statistics: Sequence[LayerStatistics]) -> Traffic:
     """Return what each stream moves."""
     beat = program.config.memory.beat_bytes
     requests: dict[str, list[tuple[int, int]]] = {
@@ -99,9 +95,7 @@ def _combine_requests(
     address = command["features_address"]
     requests["features"] += [(address, 1), (address + beat, beats)]
     if command["sink_memory"]:
-        requests["q_rows"].append(
-            (command["rows_address"], command["rows"] * command["row_beats"])
-        )
+        requests["q_rows"].append((command["rows_address"], command["rows"] * command["row_beats"]))
 
 
 def _aggregate_requests(
