@@ -65,9 +65,12 @@ def test_outputs_only_unless_every_tensor_is_wanted():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("signed", [False, True])
-def test_per_node_widths_equal_plain_loops(seed, signed):
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_per_node_widths_equal_plain_loops(seed, signed, self_loops):
     """A second implementation, one graph node and one edge at a time, agrees on every corner."""
-    graph = random_gcn(seed=seed, corners=CORNERS, signed=signed, input_width=None)
+    graph = random_gcn(
+        seed=seed, corners=CORNERS, signed=signed, self_loops=self_loops, input_width=None
+    )
     values = execute(graph, every=True)
     for layer, source in ((0, "features"), (1, "layer0/z" if signed else "layer0/relu")):
         x = values[source]
@@ -85,7 +88,7 @@ def test_per_node_widths_equal_plain_loops(seed, signed):
         c = graph.tensor("c").values().astype(float)
         h = (np.array(rows) @ get["weight"]) * c / get["q.scale"]
         q = np.sign(h) * np.minimum(np.floor(np.abs(h) + 0.5), 7)
-        total = q.copy()
+        total = q * self_loops
         for start, end in graph.tensor("edge_index").values().T:
             total[end] += q[start]
         z = total * get["q.scale"] * c + get["bias"]

@@ -88,8 +88,7 @@ def _value_info(tensor: Tensor) -> onnx.ValueInfoProto:
 def _initializer(tensor: Tensor) -> TensorProto:
     """Return a constant; indices, which are small numbers in wide words, as varints."""
     data = tensor.values()
-    wide = tensor.dtype in ("int32", "int64") and 0 < data.size <= VARINT_ELEMENTS
-    if not wide or data.min() < 0:
+    if tensor.dtype not in ("int32", "int64") or not 0 < data.size <= VARINT_ELEMENTS:
         return numpy_helper.from_array(data, tensor.name)
     element = helper.np_dtype_to_tensor_dtype(data.dtype)
     return helper.make_tensor(tensor.name, element, tensor.shape, data.ravel().tolist())
