@@ -66,7 +66,8 @@ class AggregationEngine(wiring.Component):
     chunk. A give in cycle y that completes a beat is at `o_write` in y + 1 (`BitPacker`).
     *End*: `done` comes with the acknowledgement of the data (logits), or of the header, which is
     requested one cycle after the acknowledgement of the data and written in the next. The next
-    command is taken from `done` + 1 on.
+    command is taken from `done` + 1 on. A beat of node or source words that ends in padding stays
+    in its read stream until that command starts.
     """
 
     i_command: stream.Interface

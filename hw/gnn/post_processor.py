@@ -1,9 +1,12 @@
 """From drained sums to the codes of the next layer, or to logits."""
 
+from typing import Any
+
 from amaranth import *
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.elastic_control import ElasticControl
 from hw.gnn.config import CODE_WIDTH_MAX, GnnConfig
 from hw.gnn.format import AGGREGATE_COLUMN, AGGREGATE_NODE
 from hw.rounding import round_half_away
@@ -52,31 +55,6 @@ class LogitWord(data.StructLayout):
     def __init__(self, config: GnnConfig) -> None:
         z = data.ArrayLayout(signed(LOGIT_WIDTH), config.aggregation.lanes)
         super().__init__({"z": z, "last": 1})
-
-
-class _Stage:
-    """One register of the pipeline: taken by the next stage or the output, else kept."""
-
-    def __init__(self, m: Module, index: int, fields: dict) -> None:
-        self._m = m
-        self.valid = Signal(name=f"s{index}_valid")
-        self.taken = Signal(name=f"s{index}_taken")
-        self.room = Signal(name=f"s{index}_room")
-        self.payload = Signal(data.StructLayout(fields), name=f"s{index}")
-        m.d.comb += self.room.eq(~self.valid | self.taken)
-
-    def load(self, valid: Value, **values: Value) -> None:
-        """Take scalar `values` when there is room."""
-        with self._m.If(self.room):
-            self._m.d.sync += self.valid.eq(valid)
-            for name, value in values.items():
-                self._m.d.sync += self.payload[name].eq(value)
-
-    def load_lanes(self, name: str, values: list) -> None:
-        """Take one value a lane when there is room."""
-        with self._m.If(self.room):
-            for lane, value in enumerate(values):
-                self._m.d.sync += self.payload[name][lane].eq(value)
 
 
 class PostProcessor(wiring.Component):
@@ -132,74 +110,83 @@ class PostProcessor(wiring.Component):
         )
 
     def elaborate(self, platform) -> Module:
-        """Stages 1 and 2 make Y, 3 and 4 make Z, 5 to 7 make the code."""
+        """Stages 1 to 4 make Z, where logits leave; stages 5 to 7 make the code."""
         m = Module()
-        z = self._make_z(m, self._make_y(m))
+        m.submodules.z_control = z_control = ElasticControl(4)
+        m.submodules.code_control = code_control = ElasticControl(3)
         m.d.comb += [
-            self.o_logit.valid.eq(z.valid & self.last_layer),
-            self.o_logit.payload.z.eq(z.payload.z),
-            self.o_logit.payload.last.eq(z.payload.last),
+            z_control.i_valid.eq(self.i.valid),
+            self.i.ready.eq(z_control.i_ready),
+            self.o_logit.valid.eq(z_control.o_valid & self.last_layer),
+            code_control.i_valid.eq(z_control.o_valid & ~self.last_layer),
+            z_control.o_ready.eq(Mux(self.last_layer, self.o_logit.ready, code_control.i_ready)),
+            self.o_code.valid.eq(code_control.o_valid),
+            code_control.o_ready.eq(self.o_code.ready),
         ]
-        self._make_code(m, z)
+        node = self._make_z(m, z_control.load)
+        self._make_code(m, code_control.load, node)
         return m
 
     def _lanes(self, width: int) -> data.ArrayLayout:
         return data.ArrayLayout(signed(width), self.config.aggregation.lanes)
 
-    def _make_y(self, m: Module) -> _Stage:
-        operand = self.i.payload
-        width = self.config.aggregation.psum_width + MULTIPLIER_WIDTH
-        common = {"columns": operand.columns.shape(), "node": operand.node.shape(), "last": 1}
-        s1 = _Stage(m, 1, {"product": self._lanes(width), **common})
-        m.d.comb += self.i.ready.eq(s1.room)
-        s1.load(self.i.valid, columns=operand.columns, node=operand.node, last=operand.last)
-        s1.load_lanes("product", [acc * operand.node.m for acc in operand.acc])
-        s2 = _Stage(m, 2, {"y": self._lanes(width), **common})
-        m.d.comb += s1.taken.eq(s2.room)
-        s2.load(s1.valid, **{name: s1.payload[name] for name in common})
-        s2.load_lanes("y", [round_half_away(p, s1.payload.node.e) for p in s1.payload.product])
-        return s2
+    def _carry(self, m: Module, load: Signal, value: Any, name: str, stages: int) -> list[Any]:
+        """Return the registers that take `value` along through the first stages."""
+        registers = [Signal.like(value, name=f"s{k + 1}_{name}") for k in range(stages)]
+        for k, (before, register) in enumerate(zip([value, *registers], registers, strict=False)):
+            with m.If(load[k]):
+                m.d.sync += register.eq(before)
+        return registers
 
-    def _make_z(self, m: Module, s2: _Stage) -> _Stage:
+    def _make_z(self, m: Module, load: Signal) -> data.View:
+        """Fill stages 1 to 4; return the row's factors beside Z."""
         lanes = range(self.config.aggregation.lanes)
-        width = len(s2.payload.y[0]) + COLUMN_FACTORS["n"].width
-        common = {"node": s2.payload.node.shape(), "last": 1}
-        s3 = _Stage(m, 3, {"product": self._lanes(width), "b": self._lanes(32), **common})
-        m.d.comb += s2.taken.eq(s3.room)
-        s3.load(s2.valid, **{name: s2.payload[name] for name in common})
-        s3.load_lanes("product", [s2.payload.y[k] * s2.payload.columns[k].n for k in lanes])
-        s3.load_lanes("b", [s2.payload.columns[k].b for k in lanes])
-        s4 = _Stage(m, 4, {"z": self._lanes(LOGIT_WIDTH), **common})
-        m.d.comb += s3.taken.eq(s4.room)
-        s4.load(s3.valid, **{name: s3.payload[name] for name in common})
-        s4.load_lanes("z", [s3.payload.product[k] + s3.payload.b[k] for k in lanes])
-        return s4
+        y_width = self.config.aggregation.psum_width + MULTIPLIER_WIDTH
+        operand = self.i.payload
+        s1_product = Signal(self._lanes(y_width))
+        s2_y = Signal(self._lanes(y_width))
+        s3_product = Signal(self._lanes(y_width + COLUMN_FACTORS["n"].width))
+        s4_z = Signal(self._lanes(LOGIT_WIDTH))
+        columns = self._carry(m, load, operand.columns, "columns", 3)
+        nodes = self._carry(m, load, operand.node, "node", 4)
+        lasts = self._carry(m, load, operand.last, "last", 4)
+        with m.If(load[0]):
+            m.d.sync += [s1_product[k].eq(operand.acc[k] * operand.node.m) for k in lanes]
+        with m.If(load[1]):
+            m.d.sync += [s2_y[k].eq(round_half_away(s1_product[k], nodes[0].e)) for k in lanes]
+        with m.If(load[2]):
+            m.d.sync += [s3_product[k].eq(s2_y[k] * columns[1][k].n) for k in lanes]
+        with m.If(load[3]):
+            m.d.sync += [s4_z[k].eq(s3_product[k] + columns[2][k].b) for k in lanes]
+        m.d.comb += [self.o_logit.payload.z.eq(s4_z), self.o_logit.payload.last.eq(lasts[3])]
+        return nodes[3]
 
-    def _make_code(self, m: Module, s4: _Stage) -> None:
-        width = LOGIT_WIDTH + MULTIPLIER_WIDTH
-        node = s4.payload.node
-        s5 = _Stage(m, 5, {"product": self._lanes(width), "e": 6, "width": 4, "last": 1})
-        m.d.comb += s4.taken.eq(Mux(self.last_layer, self.o_logit.ready, s5.room))
-        s5.load(
-            s4.valid & ~self.last_layer, e=node.e_next, width=node.width_next, last=s4.payload.last
-        )
-        kept = [Mux((z < 0) & ~self.signed_next, 0, z) for z in s4.payload.z]
-        s5.load_lanes("product", [z * node.m_next for z in kept])
-        s6 = _Stage(m, 6, {"x": self._lanes(width), "width": 4, "last": 1})
-        m.d.comb += s5.taken.eq(s6.room)
-        s6.load(s5.valid, width=s5.payload.width, last=s5.payload.last)
-        s6.load_lanes("x", [round_half_away(p, s5.payload.e) for p in s5.payload.product])
-        m.d.comb += s6.taken.eq(~self.o_code.valid | self.o_code.ready)
-        with m.If(s6.taken):
-            m.d.sync += [
-                self.o_code.valid.eq(s6.valid),
-                self.o_code.payload.width.eq(s6.payload.width),
-                self.o_code.payload.last.eq(s6.payload.last),
-            ]
-            for x, code in zip(s6.payload.x, self.o_code.payload.codes, strict=True):
-                limit = ((1 << s6.payload.width) - 1)[:CODE_WIDTH_MAX]
-                magnitude = Mux(x < 0, -x, x)
+    def _make_code(self, m: Module, load: Signal, node: data.View) -> None:
+        """Fill stages 5 to 7 from Z; the last one is the output."""
+        lanes = range(self.config.aggregation.lanes)
+        z, last = self.o_logit.payload.z, self.o_logit.payload.last
+        s5_product = Signal(self._lanes(LOGIT_WIDTH + MULTIPLIER_WIDTH))
+        s5_e = Signal(6)
+        s5_width = Signal(4)
+        s5_last = Signal()
+        s6_x = Signal(self._lanes(LOGIT_WIDTH + MULTIPLIER_WIDTH))
+        s6_width = Signal(4)
+        s6_last = Signal()
+        limit = Signal(CODE_WIDTH_MAX)
+        out = self.o_code.payload
+        m.d.comb += limit.eq((1 << s6_width) - 1)
+        with m.If(load[0]):
+            kept = [Mux((z[k] < 0) & ~self.signed_next, 0, z[k]) for k in lanes]
+            m.d.sync += [s5_product[k].eq(kept[k] * node.m_next) for k in lanes]
+            m.d.sync += [s5_e.eq(node.e_next), s5_width.eq(node.width_next), s5_last.eq(last)]
+        with m.If(load[1]):
+            m.d.sync += [s6_x[k].eq(round_half_away(s5_product[k], s5_e)) for k in lanes]
+            m.d.sync += [s6_width.eq(s5_width), s6_last.eq(s5_last)]
+        with m.If(load[2]):
+            for k in lanes:
+                magnitude = Mux(s6_x[k] < 0, -s6_x[k], s6_x[k])
                 m.d.sync += [
-                    code.magnitude.eq(Mux(magnitude > limit, limit, magnitude)),
-                    code.negative.eq((x < 0) & (limit != 0)),
+                    out.codes[k].magnitude.eq(Mux(magnitude > limit, limit, magnitude)),
+                    out.codes[k].negative.eq((s6_x[k] < 0) & (limit != 0)),
                 ]
+            m.d.sync += [out.width.eq(s6_width), out.last.eq(s6_last)]

@@ -22,9 +22,10 @@ class PsumBuffer(wiring.Component):
     """Clear, add to or drain one word of `lanes` partial sums: ``acc[v,j] += q[u,j]``.
 
     One memory of ``aggregation.depth`` words with one read and one write port. The write of an
-    operation falls into the cycle of the next one's read, which the read port forwards; so any
-    order of operations and addresses is right, also the same word again and again. Nothing
-    saturates: lowering proves that every sum fits ``aggregation.psum_width``.
+    operation falls into the cycle of the next one's read; if both are of one word, a register
+    beside the memory forwards it, and what the memory reads then does not matter. So any order of
+    operations and addresses is right, also the same word again and again. Nothing saturates:
+    lowering proves that every sum fits ``aggregation.psum_width``.
 
     Parameters
     ----------
@@ -68,11 +69,14 @@ class PsumBuffer(wiring.Component):
         depth = self.config.aggregation.depth
         m.submodules.memory = memory = Memory(shape=self.word, depth=depth, init=[])
         write = memory.write_port()
-        read = memory.read_port(transparent_for=(write,))
+        read = memory.read_port()
         s1_valid = Signal()
         s1 = Signal(self.operation)
         advance = Signal()
         is_drain = Signal()
+        s1_forward = Signal()
+        s1_forwarded = Signal(self.word)
+        word = Signal(self.word)
         m.d.comb += [
             is_drain.eq(s1_valid & (s1.operation == PsumOperation.DRAIN)),
             advance.eq(~is_drain | self.o.ready),
@@ -80,15 +84,21 @@ class PsumBuffer(wiring.Component):
             read.addr.eq(self.i.payload.address),
             read.en.eq(self.i.valid & advance),
             self.o.valid.eq(is_drain),
-            self.o.payload.eq(read.data),
+            word.eq(Mux(s1_forward, s1_forwarded.as_value(), Value.cast(read.data))),
+            self.o.payload.eq(word),
             write.addr.eq(s1.address),
             write.en.eq(s1_valid & advance),
         ]
         with m.If(s1.operation == PsumOperation.ADD):
             m.d.comb += [
-                write.data[lane].eq(read.data[lane] + s1.addend[lane])
+                write.data[lane].eq(word[lane] + s1.addend[lane])
                 for lane in range(self.config.aggregation.lanes)
             ]
         with m.If(advance):
-            m.d.sync += [s1_valid.eq(self.i.valid), s1.eq(self.i.payload)]
+            m.d.sync += [
+                s1_valid.eq(self.i.valid),
+                s1.eq(self.i.payload),
+                s1_forward.eq(write.en & (write.addr == self.i.payload.address)),
+                s1_forwarded.eq(write.data),
+            ]
         return m

@@ -61,21 +61,21 @@ class SegmentWriter(wiring.Component):
     def elaborate(self, platform) -> Module:
         """Run request, beats and acknowledgement once for the data and once for the header."""
         m = Module()
-        segment = Signal.like(self.i_segment.payload)
+        region = Signal.like(self.i_segment.payload)
         beats = Signal(32)
         in_header = Signal()
-        offset = Mux(segment.header & ~in_header, self.config.memory.beat_bytes, 0)
+        offset = Mux(region.header & ~in_header, self.config.memory.beat_bytes, 0)
         complete = Signal()
         last = Signal()
         m.d.comb += [
-            self.o_write_request.payload.address.eq(segment.address + offset),
-            complete.eq(in_header | ~segment.header),
+            self.o_write_request.payload.address.eq(region.address + offset),
+            complete.eq(in_header | ~region.header),
             last.eq(self.o_write.valid & self.o_write.ready & self.o_write.payload.last),
         ]
         with m.FSM():
             with m.State("IDLE"):
                 m.d.comb += self.i_segment.ready.eq(1)
-                m.d.sync += [in_header.eq(0), beats.eq(0), segment.eq(self.i_segment.payload)]
+                m.d.sync += [in_header.eq(0), beats.eq(0), region.eq(self.i_segment.payload)]
                 with m.If(self.i_segment.valid):
                     m.next = "REQUEST"
             with m.State("REQUEST"):
