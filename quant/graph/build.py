@@ -1,6 +1,6 @@
 """Makes the BitGraph of a graph convolutional network from plain arrays.
 
-A layer is, in this order (`shared/contracts.md`, section 1, before integers): features quantized
+A layer is, in this order: features quantized
 per graph node, times weights quantized per column, times c of the source, quantized to 4 bits per
 column, summed over the edges, times c of the target, plus bias, and ReLU unless it is the last.
 `c = degree ** -0.5`; the degree counts edges that end in a node, duplicates as often as they stand,
