@@ -152,7 +152,7 @@ def _put(choices: dict[str, Any], path: Sequence[str], value: object) -> None:
 def _one_line(error: ValidationError) -> str:
     first = error.errors()[0]
     if first["type"] == "value_error":
-        return str(first["ctx"]["error"])
+        return first["msg"].removeprefix("Value error, ")
     field = ".".join(map(str, first["loc"]))
     rule = first["msg"].replace("Input should be", "must be").partition(", unable")[0]
     return f"{field} {rule}, not {first['input']!r}"
