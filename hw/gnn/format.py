@@ -224,9 +224,7 @@ draining clears); `source_rows`: records in the edge stream."""
 COMBINE_COLUMN = _word("COMBINE_COLUMN", ("n", 12), ("f", 6), ("_0", 46))
 """Column factor of the 4-bit requantizer, C2."""
 
-COMBINE_NODE = _word(
-    "COMBINE_NODE", ("width", 4), ("m", 12), ("e", 6), ("count", 16), ("_0", 26)
-)
+COMBINE_NODE = _word("COMBINE_NODE", ("width", 4), ("m", 12), ("e", 6), ("count", 16), ("_0", 26))
 """A node's magnitude width B, its multiplier of C2, and the entries of its index list."""
 
 AGGREGATE_COLUMN = _word("AGGREGATE_COLUMN", ("n", 16, True), ("r", 16, True), ("b", 32, True))

@@ -121,7 +121,7 @@ class _Schedule:
             self.beat_bytes, memory, {name: len(queue) for name, queue in queues.items()}
         )
         self.times: dict[str, list[CommandTime]] = {name: [] for name in queues}
-        self.counters = dict.fromkeys(TIMES, 0)
+        self.counters: dict[str, int] = dict.fromkeys(TIMES, 0)
 
     def run(self) -> Timing:
         """Take commands in an order in which all that they wait for is known."""
