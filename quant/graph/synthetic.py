@@ -1,6 +1,6 @@
 """Small seeded BitGraphs for tests: plausible scales, and the corner cases on request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy import sparse
@@ -9,7 +9,7 @@ from .build import CODE_WIDTH, LayerParameters, gcn_graph, normalization
 from .model import BitGraph
 from .quantizer import MAX_WIDTH, Quantizer, dequantize, dimensions, quantize
 
-__all__ = ["CORNERS", "random_gcn"]
+__all__ = ["CORNERS", "random_gcn", "untrained_gcn"]
 
 CORNERS = ("hub", "duplicates", "self_edges", "isolated", "widths")
 """Corner cases: graph node 0 joined to all others both ways; the first edges three times; self
@@ -66,23 +66,76 @@ def random_gcn(
     rng = np.random.default_rng(seed)
     edge_index = _edges(rng, nodes, edges, corners)
     x = _features(rng, (nodes, features), density, input_width, signed)
-    hops = _hops(edge_index, nodes, self_loops)
-    coded = input_width is not None
-    choices = widths if input_width is None else (input_width,)
-    width = _widths(rng, nodes, choices, signed and not coded, corners)
-    first, z = _layer(rng, x, width, signed and not coded, coded, hops, hidden)
-    z = sparse.csr_array(z if signed else np.maximum(z, 0))
-    width = _widths(rng, nodes, widths, signed, corners)
-    second, _ = _layer(rng, z, width, signed, False, hops, classes)
+    layers = _layers(
+        rng, x, edge_index, (hidden, classes), widths, input_width, signed, self_loops, corners
+    )
     return gcn_graph(
         f"random-{seed}",
         x,
         edge_index,
-        (first, second),
+        layers,
         self_loops=self_loops,
         constants=_labels(rng, nodes, classes),
         metadata={"data": "random", "tier": "built-in"},
     )
+
+
+def untrained_gcn(
+    name: str,
+    features: sparse.csr_array,
+    edge_index: np.ndarray,
+    classes: int,
+    *,
+    hidden: int = 16,
+    seed: int = 0,
+    widths: Sequence[int] = (1, 2, 3, 4),
+    constants: Mapping[str, np.ndarray] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> BitGraph:
+    """Make a two-layer GCN with random weights and widths on a given graph of 0/1 features.
+
+    What an engine does with it takes the time of a trained network without the training.
+
+    Parameters
+    ----------
+    name : str
+    features : csr_array [nodes, reduction]
+        Zeros and ones.
+    edge_index : ndarray [2, edges], int
+    classes, hidden, seed : int
+    widths : sequence of int
+        Magnitude widths from which each graph node's is drawn in the second layer.
+    constants, metadata : mapping, optional
+        What else travels inside.
+    """
+    rng = np.random.default_rng(seed)
+    x = sparse.csr_array(features).astype(np.float64)
+    layers = _layers(rng, x, edge_index, (hidden, classes), widths, 1, False, True, ())
+    return gcn_graph(name, x, edge_index, layers, constants=constants, metadata=metadata)
+
+
+def _layers(
+    rng: np.random.Generator,
+    x: sparse.csr_array,
+    edge_index: np.ndarray,
+    columns: tuple[int, int],
+    widths: Sequence[int],
+    input_width: int | None,
+    signed: bool,
+    self_loops: bool,
+    corners: Sequence[str],
+) -> tuple[LayerParameters, LayerParameters]:
+    """Draw the parameters of two layers."""
+    nodes, _ = dimensions(x)
+    hops = _hops(edge_index, nodes, self_loops)
+    coded = input_width is not None
+    choices = widths if input_width is None else (input_width,)
+    width = _widths(rng, nodes, choices, signed and not coded, corners)
+    first, z = _layer(rng, x, width, signed and not coded, coded, hops, columns[0])
+    z = sparse.csr_array(z if signed else np.maximum(z, 0))
+    width = _widths(rng, nodes, widths, signed, corners)
+    second, _ = _layer(rng, z, width, signed, False, hops, columns[1])
+    return first, second
 
 
 def _edges(rng: np.random.Generator, nodes: int, edges: int, corners: Sequence[str]) -> np.ndarray:
