@@ -113,7 +113,7 @@ def test_memory_of_several_values_keeps_them():
 
 
 def test_ports(text):
-    assert set(module_ports(text, "pair")) == {
+    assert module_ports(text, "pair") == (
         Port("clk", "input", 1),
         Port("rst", "input", 1),
         Port("i__payload", "input", 6),
@@ -122,7 +122,7 @@ def test_ports(text):
         Port("o__payload", "output", 16),
         Port("o__valid", "output", 1),
         Port("o__ready", "input", 1),
-    }
+    )
 
 
 def test_manifest(text):
