@@ -101,7 +101,7 @@ def _random(word: Word, rng: Random, **fixed: int) -> int:
 def _program(
     config: GnnConfig, combines: int, aggregates: int, **header: int
 ) -> tuple[bytearray, list[int], list[int]]:
-    """Return a memory and the commands in it."""
+    """Return a memory and the commands of both queues in it."""
     rng = Random(1)
     memory = bytearray(rng.randbytes(16384))
     fields = {
@@ -122,7 +122,7 @@ def _program(
         queues.append([_random(word, rng, opcode=opcode) for _ in range(count)])
         for index, command in enumerate(queues[-1]):
             _put(memory, base + index * SLOT_BYTES, word, command)
-    return memory, *queues
+    return memory, queues[0], queues[1]
 
 
 def _put(memory: bytearray, address: int, word: Word, value: int) -> None:
@@ -206,9 +206,11 @@ def test_a_rested_fetcher_asks_two_cycles_after_a_command_is_taken():
 def test_a_blocked_queue_does_not_block_the_other(blocked):
     config = CONFIGS[0]
     dut = Sequencer(config)
-    memory, *queues = _program(config, 4, 4)
+    memory, combine, aggregate = _program(config, 4, 4)
+    queues = combine, aggregate
     ports = [(dut.o_combine, dut.combine_done), (dut.o_aggregate, dut.aggregate_done)]
-    free = Engine("free", *ports[1 - blocked], queues[1 - blocked], 2)
+    port, done_port = ports[1 - blocked]
+    free = Engine("free", port, done_port, queues[1 - blocked], 2)
     stuck = Sink("stuck", ports[blocked][0], None, stall=1.0)
     done = Strobes("done", dut.done)
     run(

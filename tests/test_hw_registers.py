@@ -37,15 +37,15 @@ def test_a_bad_register_is_refused(address, fields, message):
 
 
 @pytest.mark.parametrize(
-    ("other", "message"),
+    ("name", "address", "message"),
     [
-        (("A", 4), r"^A must stand once in a register map, not twice$"),
-        (("B", 0), r"^B\.address must differ from A\.address = 0x000$"),
-        (("B", 16), r"^B\.address must fit 4 bits, not 0x010$"),
+        ("A", 4, r"^A must stand once in a register map, not twice$"),
+        ("B", 0, r"^B\.address must differ from A\.address = 0x000$"),
+        ("B", 16, r"^B\.address must fit 4 bits, not 0x010$"),
     ],
 )
-def test_a_bad_map_is_refused(other, message):
-    table = [Register("A", 0, (), "one"), Register(*other, (), "other")]
+def test_a_bad_map_is_refused(name, address, message):
+    table = [Register("A", 0, (), "one"), Register(name, address, (), "other")]
     with pytest.raises(ValueError, match=message):
         check(table, 4)
 

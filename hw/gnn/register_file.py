@@ -1,36 +1,66 @@
-"""Registers of the graph engine behind AXI4-Lite."""
+"""What software sees of a graph engine."""
+
+from typing import Any
 
 from amaranth import *
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.axi import bus, lite
-from hw.gnn.command_log import CommandLog
 from hw.gnn.config import GnnConfig
 from hw.gnn.counters import COUNTERS
 from hw.gnn.format import VERSION
 from hw.gnn.registers import ADDR_WIDTH, ID_VALUE, REGISTERS
+from hw.register_bank import RegisterBank
 
 __all__ = ["RegisterFile"]
 
+COUNTER_WIDTH = 48
+
 
 class RegisterFile(wiring.Component):
-    """Hold the registers of `hw.gnn.registers` and the interrupt.
+    """The register map of `hw.gnn.registers`, with start, status and interrupt.
+
+    Parameters
+    ----------
+    config : GnnConfig
 
     Members
     -------
-    axi : In(AXI4-Lite)
+    axi : In(bus(lite(addr_width)))
+    start : Out(1)
+        Strobe: begin a run. Never while `busy` or while STATUS.error is set.
+    soft_reset : Out(1)
+        Strobe: end the run. Done, error and code are cleared with it.
+    program_address : Out(axi_addr_width)
+    busy : In(1)
+    done, error : In(1)
+        Strobes: the run is complete; it was stopped for the reason `error_code`, taken with it.
+    error_code : In(8)
     irq : Out(1)
-        High while done or error is set and enabled.
-    start, soft_reset : Out(1)
-        Strobes; start is withheld while busy or error is set.
-    busy, done, error, error_code : In
-        State of the engine; done and error are strobes, the code comes with error.
-    program_address : Out
+        High while a status bit and its enable are set.
     counters : In(48) [counters]
-    log_select : Out, log_entry : In
-        The command log's read port.
+        In the order of `COUNTERS`.
+    log_select : Out
+        Entry of the command log that is looked up.
+    log_entry : In({start, go, end})
+
+    **Latency**: a write's address and data taken by cycle t: `start` and `soft_reset` in t + 1. A
+    strobe in t shows in status and interrupt from t + 1 on.
     """
+
+    axi: Any
+    start: Signal
+    soft_reset: Signal
+    program_address: Signal
+    busy: Signal
+    done: Signal
+    error: Signal
+    error_code: Signal
+    irq: Signal
+    counters: list[Signal]
+    log_select: Signal
+    log_entry: data.View
 
     def __init__(self, config: GnnConfig) -> None:
         self.config = config
@@ -38,102 +68,56 @@ class RegisterFile(wiring.Component):
         super().__init__(
             {
                 "axi": In(bus(lite(ADDR_WIDTH))),
-                "irq": Out(1),
                 "start": Out(1),
                 "soft_reset": Out(1),
+                "program_address": Out(config.memory.axi_addr_width),
                 "busy": In(1),
                 "done": In(1),
                 "error": In(1),
                 "error_code": In(8),
-                "program_address": Out(config.memory.axi_addr_width),
-                "counters": In(48).array(len(COUNTERS)),
+                "irq": Out(1),
+                "counters": In(COUNTER_WIDTH).array(len(COUNTERS)),
                 "log_select": Out(range(2 * config.log_depth)),
-                "log_entry": In(CommandLog(config).layout),
+                "log_entry": In(data.StructLayout({"start": 32, "go": 32, "end": 32})),
             }
         )
 
     def elaborate(self, platform) -> Module:
-        """Decode one write and one read at a time."""
+        """Wire the bank; a run and its end are one status bit each, set by the hardware."""
         m = Module()
-        a = self.axi
-        done_set = Signal()
-        error_set = Signal()
+        bank: Any = RegisterBank(REGISTERS, ADDR_WIDTH)
+        m.submodules.bank = bank
+        wiring.connect(m, wiring.flipped(self.axi), bank.axi)
         code = Signal(8)
-        enable = Signal(2)
-        lo = Signal(32)
-        hi = Signal(32)
-        select = Signal(16)
+        # The first code stands until the bit is cleared.
+        with m.If(self.error & ~bank.status_error):
+            m.d.sync += code.eq(self.error_code)
         m.d.comb += [
-            self.irq.eq((done_set & enable[0]) | (error_set & enable[1])),
-            self.program_address.eq(Cat(lo, hi)),
-            self.log_select.eq(select),
+            bank.id_value.eq(ID_VALUE),
+            bank.version_value.eq(VERSION),
+            bank.config_hash_value.eq(self.config.hash),
+            self.soft_reset.eq(bank.control_soft_reset),
+            self.start.eq(bank.control_start & ~self.busy & ~bank.status_error & ~self.soft_reset),
+            self.program_address.eq(
+                Cat(bank.program_address_lo_value, bank.program_address_hi_value)
+            ),
+            bank.error_value.eq(Mux(bank.status_error, code, 0)),
+            bank.status_busy.eq(self.busy),
+            bank.status_done_clear.eq(self.start | self.soft_reset),
+            bank.status_error_clear.eq(self.soft_reset),
+            bank.status_done_set.eq(self.done),
+            bank.status_error_set.eq(self.error),
+            self.irq.eq(
+                (bank.status_done & bank.irq_enable_done)
+                | (bank.status_error & bank.irq_enable_error)
+            ),
+            self.log_select.eq(bank.log_select_value),
+            bank.log_start_value.eq(self.log_entry.start),
+            bank.log_go_value.eq(self.log_entry.go),
+            bank.log_end_value.eq(self.log_entry.end),
         ]
-        stored = {
-            "IRQ_ENABLE": enable,
-            "PROGRAM_ADDRESS_LO": lo,
-            "PROGRAM_ADDRESS_HI": hi,
-            "LOG_SELECT": select,
-        }
-        values = {
-            "ID": ID_VALUE,
-            "VERSION": VERSION,
-            "CONFIG_HASH": self.config.hash,
-            "STATUS": Cat(self.busy, done_set, error_set),
-            "ERROR": code,
-            "IRQ_ENABLE": enable,
-            "PROGRAM_ADDRESS_LO": lo,
-            "PROGRAM_ADDRESS_HI": hi,
-            "LOG_SELECT": select,
-            "LOG_START": self.log_entry.start,
-            "LOG_GO": self.log_entry.go,
-            "LOG_END": self.log_entry.end,
-            "CONTROL": 0,
-        }
-        for i, c in enumerate(COUNTERS):
-            values[f"{c.name.upper()}_LO"] = self.counters[i][:32]
-            values[f"{c.name.upper()}_HI"] = self.counters[i][32:]
-        with m.If(self.done):
-            m.d.sync += done_set.eq(1)
-        with m.If(self.error):
-            m.d.sync += [error_set.eq(1), code.eq(self.error_code)]
-        w = Signal()
-        m.d.comb += [
-            w.eq(a.awvalid & a.wvalid & ~a.bvalid),
-            a.awready.eq(w),
-            a.wready.eq(w),
-        ]
-        with m.If(a.bready):
-            m.d.sync += a.bvalid.eq(0)
-        with m.If(w):
-            m.d.sync += a.bvalid.eq(1)
-            with m.Switch(a.awaddr):
-                for r in REGISTERS:
-                    with m.Case(r.address):
-                        if r.name == "CONTROL":
-                            m.d.comb += [
-                                self.start.eq(a.wdata[0] & ~self.busy & ~error_set),
-                                self.soft_reset.eq(a.wdata[1]),
-                            ]
-                            with m.If(self.start):
-                                m.d.sync += done_set.eq(0)
-                        if r.name == "STATUS":
-                            with m.If(a.wdata[1]):
-                                m.d.sync += done_set.eq(0)
-                            with m.If(a.wdata[2]):
-                                m.d.sync += error_set.eq(0)
-                        if r.name in stored:
-                            m.d.sync += stored[r.name].eq(a.wdata)
-        pend = Signal()
-        m.d.comb += a.arready.eq(~pend & ~a.rvalid)
-        addr = Signal(ADDR_WIDTH)
-        with m.If(a.arvalid & a.arready):
-            m.d.sync += [pend.eq(1), addr.eq(a.araddr)]
-        with m.If(pend):
-            m.d.sync += [pend.eq(0), a.rvalid.eq(1)]
-            with m.Switch(addr):
-                for r in REGISTERS:
-                    with m.Case(r.address):
-                        m.d.sync += a.rdata.eq(values[r.name])
-        with m.If(a.rvalid & a.rready):
-            m.d.sync += a.rvalid.eq(0)
+        for index, counter in enumerate(COUNTERS):
+            name, value = counter.name.lower(), self.counters[index]
+            m.d.comb += getattr(bank, f"{name}_lo_value").eq(value[:32])
+            m.d.comb += getattr(bank, f"{name}_hi_value").eq(value[32:])
         return m
