@@ -76,7 +76,8 @@ def test_reads_and_writes(idle, stall):
     for _ in range(40):
         address = rng.randrange(0, 0x50, 4)
         write = ("write", address, rng.getrandbits(32), rng.getrandbits(4))
-        accesses += rng.choice([[write], [("read", address)]])
+        accesses += rng.choice([[write], [write, ("read", address)], [("read", address)]])
+    accesses += [("read", address) for address in range(0, 4 * WORDS, 4)]
     dut = Words()
     master = LiteMaster(dut.axi, accesses, idle=idle, stall=stall)
     run(dut, [master])

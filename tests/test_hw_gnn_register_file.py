@@ -7,11 +7,12 @@ import pytest
 from amaranth.sim import Simulator
 
 from hw.axi import SLVERR
-from hw.gnn.config import GnnConfig, MemoryConfig
+from hw.gnn.config import GnnConfig
 from hw.gnn.counters import COUNTERS
 from hw.gnn.format import VERSION, ErrorCode
 from hw.gnn.register_file import RegisterFile
 from hw.gnn.registers import ADDR_WIDTH, ID_VALUE, REGISTERS
+from hw.memory_config import MemoryConfig
 
 ADDRESS = {register.name: register.address for register in REGISTERS}
 START, SOFT_RESET = 1, 2
@@ -167,9 +168,18 @@ def test_the_first_error_code_stands_until_it_is_cleared():
 
 def test_a_status_bit_set_while_it_is_cleared_stays_set():
     async def bench(ctx, dut):
-        ctx.set(dut.done, 1)
-        await _write(ctx, dut, ADDRESS["STATUS"], DONE)
-        ctx.set(dut.done, 0)
+        ctx.set(dut.axi.bready, 1)
+        ctx.set(dut.axi.awaddr, ADDRESS["STATUS"])
+        ctx.set(dut.axi.wdata, DONE)
+        ctx.set(dut.axi.wstrb, 15)
+        ctx.set(dut.axi.awvalid, 1)
+        ctx.set(dut.axi.wvalid, 1)
+        await ctx.tick()
+        ctx.set(dut.axi.awvalid, 0)
+        ctx.set(dut.axi.wvalid, 0)
+        await _strobe(ctx, dut.done)
+        assert ctx.get(dut.axi.bvalid)
+        await ctx.tick()
         assert await _read(ctx, dut, "STATUS") == DONE
 
     _simulate(bench)
