@@ -12,7 +12,8 @@ from hw.verilog import emit, module_ports
 from models.golden.gnn.post_processor import post_process
 from sim.aggregation_cases import LAYERS, Case, aggregation_case, segment
 from sim.bench import GRID, run
-from sim.streams import ReadServer, Source, Strobes, Tally, WriteServer
+from sim.servers import ReadServer, WriteServer
+from sim.streams import Source, Strobes, Tally
 
 
 @dataclass

@@ -12,7 +12,8 @@ from hw.gnn.format import COMBINE, COMBINE_COLUMN, COMBINE_NODE, Format, Opcode
 from hw.memory_config import MemoryConfig
 from models.golden.gnn.requantizer import requantize
 from sim.bench import GRID, run
-from sim.streams import ReadServer, Sink, Source, Strobes, Tally, WriteServer
+from sim.servers import ReadServer, WriteServer
+from sim.streams import Sink, Source, Strobes, Tally
 
 
 def _config(lanes: int, cols: int = 4, columns_max: int = 16, beat: int = 64) -> GnnConfig:

@@ -9,7 +9,8 @@ from hw.gnn.format import SOURCE
 from hw.gnn.row_fetcher import RowFetcher
 from hw.memory_config import MemoryConfig
 from sim.bench import GRID, check, run
-from sim.streams import ReadServer, Sink, Source, Strobes
+from sim.servers import ReadServer
+from sim.streams import Sink, Source, Strobes
 
 RUNS = [(3, 2), (0, 1), (5, 4), (0, 1), (9, 1)]
 """First row and rows of each source word; rows may repeat."""

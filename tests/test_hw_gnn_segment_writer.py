@@ -6,7 +6,8 @@ from amaranth import *
 from hw.gnn.config import GnnConfig
 from hw.gnn.segment_writer import SegmentWriter
 from sim.bench import GRID, run
-from sim.streams import Source, Strobes, WriteServer
+from sim.servers import WriteServer
+from sim.streams import Source, Strobes
 
 REGIONS = [(0x40, 1, [7, 8, 9]), (0x100, 0, [1, 2]), (0x80, 1, []), (0x180, 1, [5])]
 

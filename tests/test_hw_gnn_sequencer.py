@@ -21,7 +21,8 @@ from hw.gnn.format import (
 from hw.gnn.sequencer import Sequencer
 from hw.memory_config import MemoryConfig
 from sim.bench import GRID, run
-from sim.streams import ReadServer, Sink, Strobes
+from sim.servers import ReadServer
+from sim.streams import Sink, Strobes
 
 CONFIGS = [
     GnnConfig(),

@@ -24,7 +24,8 @@ from models.cost.gnn.timing import predict
 from models.golden.gnn.execute import execute
 from quant.graph.synthetic import random_gcn
 from sim.bench import run
-from sim.streams import ReadServer, Source, Strobes, Tally, WriteServer
+from sim.servers import ReadServer, WriteServer
+from sim.streams import Source, Strobes, Tally
 
 COMBINE_PORTS = ("weights", "nodes", "features")
 AGGREGATE_PORTS = {"edges": "edges", "sources": "sources", "rows": "row_beats", "nodes": "nodes"}
