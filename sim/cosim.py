@@ -230,17 +230,11 @@ def _times(result: dict[str, Any]) -> dict[str, tuple[CommandTimes, ...]]:
 
 def _read_taps(path: Path, columns: int) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Return cycle and values of each q row that was handed over on chip."""
-    lines = [line.split() for line in path.read_text().splitlines()]
-    rows = [
-        (int(cycle), bytes.fromhex(row))
-        for kind, cycle, *rest in lines
-        if kind == "q"
-        for row in rest
-    ]
-    raw = np.frombuffer(b"".join(row for _, row in rows), np.uint8).reshape(len(rows), -1)[:, ::-1]
-    nibbles = np.stack((raw & 15, raw >> 4), axis=2).reshape(len(rows), -1)[:, :columns]
-    values = nibbles.astype(np.int8) - 16 * (nibbles >> 3).astype(np.int8)
-    return np.array([cycle for cycle, _ in rows], np.int64), values
+    lines = [line.split() for line in path.read_text().splitlines() if line.startswith("q")]
+    raw = np.frombuffer(bytes.fromhex("".join(row for _, _, row in lines)), np.uint8)
+    raw = raw.reshape(len(lines), columns // 2)[:, ::-1]
+    nibbles = np.stack((raw & 15, raw >> 4), axis=2).reshape(len(lines), columns).astype(np.int8)
+    return np.array([int(cycle) for _, cycle, _ in lines], np.int64), nibbles - 16 * (nibbles >> 3)
 
 
 def _deadlock(program: Program, result: dict[str, Any], limit: int) -> str:

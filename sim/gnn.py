@@ -93,7 +93,7 @@ def sim(
         run = simulate(program, simulator=simulator, memory=memory, run_dir=run_dir)
     with step("compare"):
         comparison = compare(program, execution, run)
-    seconds["build"] = round(run.build_seconds, 3)
+    seconds |= {"build": round(run.build_seconds, 3), "simulate": round(run.run_seconds, 3)}
     return _report(graph, program, execution, predicted, run, comparison, seconds)
 
 
