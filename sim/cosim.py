@@ -19,7 +19,7 @@ from sim.build import Build
 from sim.engine import Simulator, build_bench
 from sim.memory import IDEAL, MemoryLog, MemoryOptions, read_image, read_log, write_image
 
-__all__ = ["CommandTimes", "MismatchError", "Run", "launch", "simulate"]
+__all__ = ["CommandTimes", "MismatchError", "Run", "launch", "make_job", "simulate"]
 
 _CYCLES_PER_BYTE = 100
 _CYCLES_MIN = 100_000
@@ -170,7 +170,9 @@ def launch(
     folder.mkdir(parents=True, exist_ok=True)
     beats = write_image(folder / "image.hex", program.image, program.config.memory.beat_bytes)
     job, result = folder / "job.json", folder / "result.json"
-    job.write_text(json.dumps(_job(program, result, cycle_limit, read_back), indent=1) + "\n")
+    job.write_text(
+        json.dumps(make_job(program, result, cycle_limit, read_back=read_back), indent=1) + "\n"
+    )
     result.unlink(missing_ok=True)
     files = {
         "image": "image.hex",
@@ -192,7 +194,10 @@ def launch(
     return json.loads(result.read_text()), done.seconds
 
 
-def _job(program: Program, result: Path, cycle_limit: int, read_back: bool) -> dict[str, Any]:
+def make_job(
+    program: Program, result: Path, cycle_limit: int, *, read_back: bool = True
+) -> dict[str, Any]:
+    """Return what a bench must know to drive the registers for `program`."""
     header = _word_at(program.image, 0, HEADER)
     depth = program.config.log_depth
     return {
@@ -240,7 +245,7 @@ def _read_taps(path: Path, columns: int) -> tuple[NDArray[np.int64], NDArray[np.
 def _deadlock(program: Program, result: dict[str, Any], limit: int) -> str:
     """Return one line that says how far both queues came."""
     parts = [f"no interrupt {limit} cycles after the start"]
-    parts.append(f"status {_status(result['status'])}")
+    parts += [name for name, is_set in _status(result["status"]).items() if is_set]
     for queue, entries in result["commands"].items():
         complete = sum(entry["end"] > 0 for entry in entries)
         parts.append(f"{queue}: {complete} of {len(entries)} commands complete")

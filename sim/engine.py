@@ -8,7 +8,7 @@ from hw.gnn.config import GnnConfig
 from hw.verilog import emit, module_ports
 from sim.build import Build, build, cache_folder
 
-__all__ = ["TOP", "Simulator", "build_bench", "engine_verilog"]
+__all__ = ["TOP", "Simulator", "build_bench", "engine_file", "engine_verilog"]
 
 TOP = "bitwright_gnn"
 
