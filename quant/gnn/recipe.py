@@ -63,7 +63,7 @@ FLOAT_RECIPE = Recipe(weight_decay=0.005, dropout=0.5)
 """Float GCN, which has no quantizers; also chosen by validation accuracy."""
 
 RECIPES = {
-    "cora": replace(RELEASE_RECIPE, weight_decay=0.01, dropout=0.5, xw_step_rate=0.02),
+    "cora": replace(RELEASE_RECIPE, epochs=300, weight_decay=0.01, dropout=0.5, xw_step_rate=0.02),
     "citeseer": Recipe(weight_decay=0.015, dropout=0.5, weight_step_rate=0.008, memory_weight=1.5),
     "pubmed": Recipe(
         weight_decay=0.01,
@@ -75,7 +75,7 @@ RECIPES = {
         memory_weight=0.1,
     ),
 }
-"""A2Q by data set. Cora: three values differ from the release, chosen by validation accuracy; the
+"""A2Q by data set. Cora: four values differ from the release, chosen by validation accuracy; the
 other two are the release's values, not tuned."""
 
 CORA_NODES = 2708
