@@ -18,7 +18,6 @@ from hw.gnn.lower import lower
 from hw.gnn.program import Program
 from models.cost.gnn.commands import read_commands
 from models.cost.gnn.events import count_events
-from models.cost.gnn.memory import BurstTime
 from models.cost.gnn.statistics import layer_statistics
 from models.cost.gnn.timing import predict
 from models.golden.gnn.execute import execute
@@ -63,7 +62,15 @@ class Server:
         """Cycles from a request to its first beat."""
         return self.latency
 
-    def write_done(self, last_token: int, bursts: Sequence[BurstTime]) -> int:
+    def write(self, lengths: Sequence[int], fifo_depth: int) -> "Server":
+        """Return what takes the beats."""
+        return self
+
+    def take(self, offered: int) -> int:
+        """Take a beat at once."""
+        return offered
+
+    def done(self, last_token: int) -> int:
         """Acknowledge after the latency."""
         return last_token + self.latency
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from hw.gnn.config import GnnConfig
 from hw.gnn.format import BITMAP_CHUNK
+from models.cost.gnn.memory import WriteTimer
 
 __all__ = ["DrainTime", "ScatterTimer", "code_drain", "logit_drain"]
 
@@ -122,10 +123,28 @@ def code_drain(
     return DrainTime(tokens, final + PACKER_LATENCY, int((steps - fills[1:]).sum()))
 
 
-def logit_drain(config: GnnConfig, columns: int, rows: int) -> DrainTime:
-    """Return when the logits of a part leave, one a cycle (`hw.gnn.logit_encoder`)."""
-    words = -(-columns // config.aggregation.lanes)
+def logit_drain(
+    config: GnnConfig, columns: int, rows: int, begin: int, write: WriteTimer
+) -> tuple[int, int]:
+    """Return the cycle in which the last logit's beat is taken, and the stalled cycles.
+
+    One logit a cycle (`hw.gnn.logit_encoder`); a beat that is not taken holds the next one.
+
+    Parameters
+    ----------
+    config : GnnConfig
+    columns, rows : int
+    begin : int, cycle
+        End of scatter.
+    write : WriteTimer
+    """
     each = config.memory.axi_data_width // LOGIT_WIDTH
-    ends = np.minimum(np.arange(1, -(-rows * columns // each) + 1) * each, rows * columns)
-    tokens = LOGIT_LATENCY + ends - 1 + PACKER_LATENCY
-    return DrainTime(tokens, int(tokens[-1]), rows * (columns - words))
+    given = begin + LOGIT_LATENCY - 1
+    taken = given
+    left = rows * columns
+    while left:
+        given = max(given + 1, taken) + min(left, each) - 1
+        taken = write.take(given + PACKER_LATENCY)
+        left -= min(left, each)
+    words = rows * -(-columns // config.aggregation.lanes)
+    return taken, given - (begin + LOGIT_LATENCY) + 1 - words

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["BurstTime", "IdealMemory", "MemoryTiming"]
+__all__ = ["IdealMemory", "MemoryTiming", "WriteTimer"]
 
 REQUEST_CYCLES = 2
 """From a request's handshake to its address on the bus (`hw.dma_read`)."""
@@ -13,13 +13,25 @@ RETURN_CYCLES = 2
 """From a beat on the bus to its offer to the engine (`hw.dma_read`)."""
 
 WRITE_CYCLES = 2
-"""From the token that completes a burst to its first beat on the bus (`hw.dma_write`)."""
+"""From the token that completes a burst to its address on the bus (`hw.dma_write`)."""
+
+ADDRESS_CYCLES = 1
+"""From a write address to the first beat that the memory takes (`sim/verilog/axi_memory.v`)."""
 
 DONE_CYCLES = 1
 """From the last acknowledgement on the bus to `done` (`hw.dma_write`)."""
 
-BurstTime = tuple[int, int]
-"""Cycle of the token that completes a write burst, and the burst's beats."""
+
+class WriteTimer(Protocol):
+    """One write request on its way: beats in order, then the end."""
+
+    def take(self, offered: int) -> int:
+        """Return the cycle in which the next beat, offered from `offered` on, is taken."""
+        ...
+
+    def done(self, last_token: int) -> int:
+        """Return the cycle of the acknowledgement; `last_token` is when the end was taken."""
+        ...
 
 
 class MemoryTiming(Protocol):
@@ -30,8 +42,8 @@ class MemoryTiming(Protocol):
         """Cycles from a read request to the offer of its first beat."""
         ...
 
-    def write_done(self, last_token: int, bursts: Sequence[BurstTime]) -> int:
-        """Return the cycle in which a write request is acknowledged."""
+    def write(self, lengths: Sequence[int], fifo_depth: int) -> WriteTimer:
+        """Return the timer of a write request of bursts of `lengths` beats."""
         ...
 
 
@@ -53,13 +65,51 @@ class IdealMemory:
         """Cycles from a read request to the offer of its first beat."""
         return REQUEST_CYCLES + self.read_latency + RETURN_CYCLES
 
-    def write_done(self, last_token: int, bursts: Sequence[BurstTime]) -> int:
-        """Return the cycle in which a write request is acknowledged.
+    def write(self, lengths: Sequence[int], fifo_depth: int) -> "BurstTimer":
+        """Return the timer of a write request of bursts of `lengths` beats."""
+        return BurstTimer(self.write_latency, lengths, fifo_depth)
 
-        A burst begins when all its tokens are there and the burst before it is out.
-        """
-        end = -1
-        for completed, beats in bursts:
-            end = max(completed + WRITE_CYCLES, end + 1) + beats - 1
-        acknowledged = end + self.write_latency if bursts else last_token
+
+class BurstTimer:
+    """Gather tokens into bursts and write each when it is complete (`hw.dma_write`).
+
+    The address of a burst goes out `WRITE_CYCLES` after its last token, or in the cycle after the
+    last beat of the burst before; its beats follow, one a cycle. A token waits while the FIFO and
+    the register behind it are full of beats that were not sent.
+
+    Parameters
+    ----------
+    latency : int, cycles
+        Of the acknowledgement.
+    lengths : sequence of int
+        Beats of each burst.
+    fifo_depth : int
+        Beats of `MemoryConfig.fifo_depth`.
+    """
+
+    def __init__(self, latency: int, lengths: Sequence[int], fifo_depth: int) -> None:
+        self._latency = latency
+        self._lengths = list(reversed(lengths))
+        self._places = fifo_depth + 1
+        self._tokens = 0
+        self._missing = self._lengths.pop() if self._lengths else 0
+        self._length = self._missing
+        self._sent: list[int] = []
+
+    def take(self, offered: int) -> int:
+        """Return the cycle in which the next beat, offered from `offered` on, is taken."""
+        full = self._tokens - self._places
+        taken = offered if full < 0 else max(offered, self._sent[full] + 1)
+        self._tokens += 1
+        self._missing -= 1
+        if not self._missing:
+            address = max(taken + WRITE_CYCLES, self._sent[-1] + 1 if self._sent else 0)
+            first = address + ADDRESS_CYCLES
+            self._sent += range(first, first + self._length)
+            self._length = self._missing = self._lengths.pop() if self._lengths else 0
+        return taken
+
+    def done(self, last_token: int) -> int:
+        """Return the cycle of the acknowledgement; `last_token` is when the end was taken."""
+        acknowledged = self._sent[-1] + self._latency if self._sent else last_token
         return max(acknowledged, last_token) + DONE_CYCLES

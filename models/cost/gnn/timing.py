@@ -8,7 +8,7 @@ that a comparison with the gates shows (a few cycles a command, see `tests`).
 Cycles count from the cycle after start, as the counter `cycles` and the command log do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -17,7 +17,7 @@ import numpy as np
 from hw.gnn.format import BITMAP_CHUNK
 from hw.gnn.program import Program
 from models.cost.bursts import split_bursts
-from models.cost.gnn.aggregation import ScatterTimer, code_drain, logit_drain
+from models.cost.gnn.aggregation import LOGIT_WIDTH, ScatterTimer, code_drain, logit_drain
 from models.cost.gnn.combination import CombinationTimer
 from models.cost.gnn.commands import (
     Commands,
@@ -27,7 +27,7 @@ from models.cost.gnn.commands import (
     read_sources,
 )
 from models.cost.gnn.groups import form_groups
-from models.cost.gnn.memory import MemoryTiming
+from models.cost.gnn.memory import MemoryTiming, WriteTimer
 from models.cost.gnn.sequencer import SequencerTimer
 from models.cost.gnn.statistics import Pattern, row_slice
 
@@ -44,6 +44,9 @@ TIMES = (
     "post_stalled",
 )
 """Time counters that a schedule adds up, besides `cycles`."""
+
+HEADER_CYCLES = 2
+"""From the acknowledgement of a segment's data to its header's beat (`hw.gnn.segment_writer`)."""
 
 EDGE_LATENCY = 4
 """From the first beat of edges to the first edge at scatter-add (`hw.gnn.edge_decoder`)."""
@@ -158,23 +161,23 @@ class _Schedule:
         start, go, timer = self._combine_begin(command)
         if partner:
             begun = self._aggregate_begin(partner)
-            hand = begun[2].hand
+            end = self._rows(command, timer, begun[2].hand) + 1
+            self._aggregate_end(partner, *begun)
         else:
-            begun = None
-            hand = _RowWriterTimer(command["row_beats"]).hand
-        handed = [hand(timer.row())]
-        timer.hand(handed[-1])
-        for _ in range(command["rows"] - 1):
-            handed.append(hand(timer.row()))
-            timer.hand(handed[-1])
-        end = handed[-1] + 1
-        if command["sink_memory"]:
-            end = self._rows_written(command, np.array(handed)) + 1
+            writer = self._row_writer(command)
+            self._rows(command, timer, writer.hand)
+            end = writer.done() + 1
         self._finish("combine", command, start, go, end)
         self.counters["combine_starved"] += timer.starved
         self.counters["combine_stalled"] += timer.stalled
-        if partner and begun:
-            self._aggregate_end(partner, *begun)
+
+    def _rows(self, command: Fields, timer: CombinationTimer, hand: Callable[[int], int]) -> int:
+        """Make all rows and give each to `hand`; return the cycle of the last handshake."""
+        handed = 0
+        for _ in range(command["rows"]):
+            handed = hand(timer.row())
+            timer.hand(handed)
+        return handed
 
     def _combine_begin(self, command: Fields) -> tuple[int, int, CombinationTimer]:
         """Return start and go of a COMBINE, and its timer, ready for the first row."""
@@ -241,47 +244,57 @@ class _Schedule:
         """Add the drain and the writes."""
         config, rows = self.program.config, command_rows(self.program, command)
         columns = command["columns"]
+        address = command["out_address"]
         if command["last_layer"]:
-            drain = logit_drain(config, columns, command["rows"])
-            end = self._written(command["out_address"], timer.end + drain.tokens)
+            beats = -(-command["rows"] * columns * LOGIT_WIDTH // (8 * self.beat_bytes))
+            write = self._write(address, beats)
+            last, stalled = logit_drain(config, columns, command["rows"], timer.end, write)
+            end = write.done(last)
         else:
             widths, counts, index = row_slice(self.inputs[command["layer"] + 1], rows)
             nonzero = _chunk_counts(columns, counts, index)
             stored = widths + self.program.layers[command["layer"] + 1].signed
             drain = code_drain(config, columns, widths, stored, nonzero)
-            address = command["out_address"] + self.beat_bytes
-            data = self._written(address, timer.end + drain.tokens, timer.end + drain.last)
-            end = self._written(command["out_address"], np.array([data + 2]))
+            stalled = drain.stalled
+            write = self._write(address + self.beat_bytes, len(drain.tokens))
+            for token in (timer.end + drain.tokens).tolist():
+                write.take(token)
+            header = write.done(timer.end + drain.last) + HEADER_CYCLES
+            write = self._write(address, 1)
+            end = write.done(write.take(header))
         self._finish("aggregate", command, start, go, end)
         self.counters["aggregate_starved"] += timer.starved
-        self.counters["post_stalled"] += drain.stalled
+        self.counters["post_stalled"] += stalled
 
-    def _rows_written(self, command: Fields, handed: np.ndarray) -> int:
-        """Return when rows are acknowledged; the beats of each follow from the next cycle on."""
-        tokens = handed[:, None] + 1 + np.arange(command["row_beats"])
-        return self._written(command["rows_address"], tokens.ravel())
+    def _row_writer(self, command: Fields) -> "_RowWriterTimer":
+        beats = command["row_beats"]
+        return _RowWriterTimer(beats, self._write(command["rows_address"], beats * command["rows"]))
 
-    def _written(self, address: int, tokens: np.ndarray, last: int | None = None) -> int:
-        """Return the cycle of `write_done` of a request whose beats are offered in `tokens`."""
-        lengths = split_bursts(
-            [(address, len(tokens))], self.beat_bytes, self.program.config.memory.burst_beats
-        ).lengths
-        completed = tokens[np.cumsum(lengths) - 1].tolist()
-        last = completed[-1] if last is None else last
-        return self.memory.write_done(last, list(zip(completed, lengths.tolist(), strict=True)))
+    def _write(self, address: int, beats: int) -> WriteTimer:
+        """Return the timer of a write request."""
+        memory = self.program.config.memory
+        bursts = split_bursts([(address, beats)], self.beat_bytes, memory.burst_beats)
+        return self.memory.write(bursts.lengths.tolist(), memory.fifo_depth)
 
 
 class _RowWriterTimer:
     """Follow the rows into memory: a row is taken with the last beat of the row before."""
 
-    def __init__(self, row_beats: int) -> None:
+    def __init__(self, row_beats: int, write: WriteTimer) -> None:
         self._row_beats = row_beats
-        self._handed = -row_beats
+        self._write = write
+        self._token = -1
 
     def hand(self, offered: int) -> int:
-        """Return the cycle in which a row is taken."""
-        self._handed = max(offered, self._handed + self._row_beats)
-        return self._handed
+        """Return the cycle in which a row is taken; its beats follow from the next one on."""
+        handed = self._token = max(offered, self._token)
+        for _ in range(self._row_beats):
+            self._token = self._write.take(self._token + 1)
+        return handed
+
+    def done(self) -> int:
+        """Return the cycle in which all rows are acknowledged."""
+        return self._write.done(self._token)
 
 
 def _chunk_counts(columns: int, counts: np.ndarray, index: np.ndarray) -> np.ndarray:
