@@ -51,6 +51,12 @@ class GnnAccelerator(wiring.Component):
     def __init__(self, config: GnnConfig) -> None:
         self.config = config
         self.registers = RegisterFile(config)
+        self._sequencer = Sequencer(config)
+        self._combination = CombinationEngine(config)
+        self._aggregation = AggregationEngine(config)
+        self._read_dma = ReadDma(len(READ_STREAMS), config.memory)
+        self._write_dma = WriteDma(len(WRITE_STREAMS), config.memory)
+        self._log = CommandLog(config)
         self.lite_table = lite(self.registers.addr_width)
         super().__init__(
             {
@@ -71,17 +77,12 @@ class GnnAccelerator(wiring.Component):
         clear = Signal()
         reset = ResetInserter(clear)
         m.submodules.registers = self.registers
-        parts = {
-            "sequencer": Sequencer(self.config),
-            "combination": CombinationEngine(self.config),
-            "aggregation": AggregationEngine(self.config),
-            "read_dma": ReadDma(len(READ_STREAMS), self.config.memory),
-            "write_dma": WriteDma(len(WRITE_STREAMS), self.config.memory),
-            "log": CommandLog(self.config),
-        }
-        for name, part in parts.items():
-            m.submodules[name] = reset(part)
-            setattr(self, f"_{name}", part)
+        m.submodules.sequencer = reset(self._sequencer)
+        m.submodules.combination = reset(self._combination)
+        m.submodules.aggregation = reset(self._aggregation)
+        m.submodules.read_dma = reset(self._read_dma)
+        m.submodules.write_dma = reset(self._write_dma)
+        m.submodules.log = reset(self._log)
         self._buses(m)
         self._streams(m)
         self._commands(m)
@@ -90,9 +91,8 @@ class GnnAccelerator(wiring.Component):
         return m
 
     def _clock(self, m: Module) -> None:
-        domain = ClockDomain("sync")
-        m.domains += domain
-        m.d.comb += [domain.clk.eq(self.aclk), domain.rst.eq(~self.aresetn)]
+        m.domains.sync = ClockDomain("sync")
+        m.d.comb += [ClockSignal("sync").eq(self.aclk), ResetSignal("sync").eq(~self.aresetn)]
 
     def _buses(self, m: Module) -> None:
         memory = self.config.memory

@@ -109,7 +109,7 @@ def untrained_gcn(
         What else travels inside.
     """
     rng = np.random.default_rng(seed)
-    x = sparse.csr_array(features).astype(np.float64)
+    x = sparse.csr_array(features, dtype=np.float64)
     layers = _layers(rng, x, edge_index, (hidden, classes), widths, 1, False, True, ())
     return gcn_graph(name, x, edge_index, layers, constants=constants, metadata=metadata)
 
