@@ -195,7 +195,7 @@ class AggregationEngine(wiring.Component):
         scattering: Signal,
     ) -> None:
         """Connect q rows and edges to the scatter-add unit."""
-        m.submodules.rows = rows = RowFetcher(self.config)
+        m.submodules.fetcher = rows = RowFetcher(self.config)
         m.submodules.edges = edges = EdgeDecoder(self.config)
         for outer, inner in (
             (self.i_rows, rows.i_rows),
