@@ -44,33 +44,22 @@ def _figure(report: WitnessReport, title: str) -> tuple[Figure, Any]:
     return figure, axes
 
 
-def _phases(report: WitnessReport) -> dict[str, tuple[int, int]]:
-    """Return simulated and predicted cycles from release to completion, by layer and engine."""
-    phases: dict[str, tuple[int, int]] = {}
-    for row in sorted(report.commands, key=lambda row: (row.layer, row.engine != "combine")):
-        name = f"layer {row.layer}\n{_ENGINES[row.engine]}"
-        simulated, predicted = phases.get(name, (0, 0))
-        phases[name] = (
-            simulated + row.simulated_cycles[2] - row.simulated_cycles[1],
-            predicted + row.predicted_cycles[2] - row.predicted_cycles[1],
-        )
-    return phases
-
-
 def cycles_figure(report: WitnessReport) -> Figure:
     """Compare simulated and predicted cycles of each layer and phase."""
-    phases = _phases(report)
+    phases = report.phases
     figure, axes = _figure(report, "Cycles per layer and phase")
-    for index, (simulated, predicted) in enumerate(phases.values()):
+    for index, phase in enumerate(phases):
+        simulated, predicted = phase.simulated, phase.predicted
         axes.bar(index - 0.2, simulated, 0.38, color=_SIMULATED)
         axes.bar(index + 0.2, predicted, 0.38, color=_PREDICTED)
-        error = 100 * (predicted - simulated) / max(simulated, 1)
-        label = f"{simulated:,}\n{error:+.2f} %" if error else f"{simulated:,}\nexact"
+        exact = simulated == predicted
+        label = f"{simulated:,}\n" + ("exact" if exact else f"{phase.error_percent:+.2f} %")
         axes.annotate(
             label, (index, max(simulated, predicted)), (0, 3), textcoords="offset points",
             ha="center", fontsize=8, color="#374151",
         )  # fmt: skip
-    axes.set_xticks(range(len(phases)), list(phases))
+    names = [f"layer {phase.layer}\n{_ENGINES[phase.engine]}" for phase in phases]
+    axes.set_xticks(range(len(phases)), names)
     axes.set_ylabel("cycles")
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.margins(y=0.18)

@@ -84,13 +84,14 @@ def _cards(report: WitnessReport) -> Iterable[str]:
         "equal" if report.events_equal else f"{wrong} differ",
         f"{len(events)} counters",
     )
-    error = report.time_error_percent
+    worst = report.worst_phase
+    gate = f"gate {TIME_GATE_PERCENT:g}&nbsp;%" if report.time_is_gated else "not gated"
     yield _card(
-        abs(error) <= TIME_GATE_PERCENT if report.time_is_gated else None,
+        report.in_time if report.time_is_gated else None,
         "Cycles",
         f"{report.cycles_simulated:,}",
-        f"predicted {report.cycles_predicted:,} ({error:+.2f}&nbsp;%; "
-        + (f"gate {TIME_GATE_PERCENT:g}&nbsp;%)" if report.time_is_gated else "not gated)"),
+        f"predicted {report.cycles_predicted:,} ({report.time_error_percent:+.2f}&nbsp;%); worst "
+        f"phase {worst.error_percent:+.2f}&nbsp;%; {gate}",
     )
     low, nominal, high = (
         sum(getattr(row, f"{band}_pj") for row in report.energy) / 1e6

@@ -39,6 +39,12 @@ def _verdicts(report: WitnessReport) -> Table:
         f"{report.cycles_simulated:,}, predicted {report.cycles_predicted:,} "
         f"({report.time_error_percent:+.2f} %)",
     )
+    worst = report.worst_phase
+    table.add_row(
+        "cycles by layer and phase",
+        f"MAPE {report.phase_mape_percent:.2f} %, worst {worst.error_percent:+.2f} % "
+        f"(layer {worst.layer}, {worst.engine})",
+    )
     for row in report.accuracy:
         table.add_row(
             f"accuracy, {row.split} ({row.nodes:,} nodes)",

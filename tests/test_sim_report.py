@@ -81,6 +81,13 @@ def test_verdicts() -> None:
     assert good.passed
     assert good.time_error_percent == pytest.approx(1.0)
     assert good.commands[0].error_percent == pytest.approx(1.0)  # 505 against 500
+    assert [phase.error_percent for phase in good.phases] == pytest.approx(
+        [1.0, 500 / 588, 500 / 299]
+    )
+    assert good.worst_phase.layer == 1
+    assert good.phase_mape_percent == pytest.approx((1 + 500 / 588 + 500 / 299) / 3)
+    late = good.commands[0].model_copy(update={"predicted_cycles": (5, 10, 521)})
+    assert not _report(commands=(late, *good.commands[1:])).passed, "511 against 500"
     assert not _report(cycles_predicted=1021).passed
     assert not _report(cycles_predicted=979).passed
     assert _report(cycles_predicted=500, time_is_gated=False).passed
