@@ -69,8 +69,9 @@ def draw_cycles(axes: Any, report: WitnessReport) -> None:
         )
         axes.bar(index - 0.2, simulated, 0.38, color=SIMULATED)
         axes.bar(index + 0.2, predicted, 0.38, color=PREDICTED)
+        error = f"{row.error_percent:+.2f} %" if simulated != predicted else "equal"
         axes.annotate(
-            f"{simulated:,}\n{row.error_percent:+.2f} %" if simulated != predicted else "equal",
+            f"{simulated:,}\n{error}",
             (index, max(simulated, predicted)),
             (0, 3),
             textcoords="offset points",
@@ -106,7 +107,7 @@ def draw_energy(axes: Any, report: WitnessReport) -> None:
         axes.plot([low, high], [index, index], color=MUTED, lw=2, marker="|", ms=8)
         axes.plot(nominal, index, "o", color=SIMULATED, ms=6)
         axes.annotate(
-            f"{nominal:,.0f}" if nominal >= 100 else f"{nominal:.3g}",
+            f"{nominal:,.0f}" if nominal >= 100 else f"{nominal:#.3g}",
             (high, index),
             (8, 0),
             textcoords="offset points",
