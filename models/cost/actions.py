@@ -7,6 +7,7 @@ their rows say. Nothing here is silicon of this project: joules carry their band
 from models.cost.tables import Band, band
 
 __all__ = [
+    "adder_area",
     "adder_energy",
     "and_energy",
     "multiplier_area",
@@ -57,6 +58,11 @@ def multiplier_area(b_width: int, c_width: int) -> Band:
 def adder_energy(width: int) -> Band:
     """Return the energy of one addition of `width` bits, pJ."""
     return band("adder_bit").times(width / FJ_PER_PJ)
+
+
+def adder_area(width: int) -> Band:
+    """Return the area of an adder of `width` bits, um2."""
+    return band("adder_area").times(width)
 
 
 def and_energy(width: int) -> Band:

@@ -10,17 +10,22 @@ import numpy as np
 
 from hw.gnn.config import GnnConfig
 from hw.gnn.format import BITMAP_CHUNK
+from models.cost.gnn.feature_encoder import FeatureEncoderCost
+from models.cost.gnn.logit_encoder import LogitEncoderCost
 from models.cost.gnn.memory import WriteTimer
+from models.cost.gnn.post_processor import PostProcessorCost
+from models.cost.gnn.psum_buffer import PsumBufferCost
+from models.cost.gnn.scatter_add import ScatterAddCost
 
 __all__ = ["DrainTime", "ScatterTimer", "code_drain", "logit_drain"]
 
 LOGIT_WIDTH = 64
 
-LOGIT_LATENCY = 6
-"""From the end of scatter to the first word at the logit encoder."""
+DRAIN_LATENCY = 1 + PsumBufferCost.READ_CYCLES
+"""From the end of scatter to the first word at the post-processor (`hw.gnn.drain`)."""
 
-CODE_LATENCY = 9
-"""From the end of scatter to the first word at the feature encoder."""
+LOGIT_LATENCY = DRAIN_LATENCY + PostProcessorCost.LOGIT_STAGES
+CODE_LATENCY = DRAIN_LATENCY + PostProcessorCost.CODE_STAGES
 
 PACKER_LATENCY = 1
 """From the give that completes a beat to the beat's offer (`hw.bit_packer`)."""
@@ -45,8 +50,7 @@ class ScatterTimer:
     def __init__(
         self, config: GnnConfig, edges: np.ndarray, tiles: int, begin: int, first_edge: int
     ) -> None:
-        self._work = deque(np.maximum(edges * tiles, 1).tolist())
-        self._enabled = begin
+        self._work = deque(ScatterAddCost(config).cycles(edges, tiles).tolist())
         self.end = max(begin, first_edge)
         depth = config.aggregation.row_fifo_depth
         self._taken = deque([-1] * depth, maxlen=depth)
@@ -86,10 +90,6 @@ def code_drain(
 ) -> DrainTime:
     """Return when the feature segment of a part leaves.
 
-    With a[c] the cycle in which the last word of chunk c is taken and g[c] its gives (a bitmap and
-    its codes): a[c] = a[c-1] + max(g[c-1], words of c); gives leave in a[c] + 1 .. a[c] + g[c], the
-    empty last one after them (`hw.gnn.feature_encoder`).
-
     Parameters
     ----------
     config : GnnConfig
@@ -99,28 +99,19 @@ def code_drain(
     nonzero : ndarray [rows, chunks], int64
         Codes of each chunk that are not 0.
     """
-    lanes = config.aggregation.lanes
-    words = -(-columns // lanes)
-    full = BITMAP_CHUNK // lanes
-    fill = np.full(nonzero.shape[1], full)
-    fill[-1] = words - full * (len(fill) - 1)
-    present = widths[:, None] > 0
-    gives = np.where(present, 1 + nonzero, 0).ravel()
-    fills = np.tile(fill, len(widths))
-    steps = np.maximum(gives[:-1], fills[1:])
-    taken = CODE_LATENCY - 1 + fills[0] + np.concatenate(([0], np.cumsum(steps)))
-    final = int(taken[-1] + gives[-1]) + 1
-    bits = np.where(present, BITMAP_CHUNK + nonzero * stored[:, None], 0).ravel()
+    encoding = FeatureEncoderCost(config).cycles(columns, widths, nonzero)
+    bits = np.where(widths[:, None] > 0, BITMAP_CHUNK + nonzero * stored[:, None], 0).ravel()
     ends = np.cumsum(bits)
     beat_width = config.memory.axi_data_width
     limits = np.arange(1, ends[-1] // beat_width + 1) * beat_width
     chunk = np.searchsorted(ends, limits)
     codes = np.maximum(limits - (ends - bits)[chunk] - BITMAP_CHUNK, 0)
-    each = np.maximum(np.repeat(stored, len(fill)), 1)[chunk]
-    tokens = taken[chunk] + 1 + -(-codes // each) + PACKER_LATENCY
+    each = np.maximum(np.repeat(stored, nonzero.shape[1]), 1)[chunk]
+    tokens = encoding.taken[chunk] + 1 + -(-codes // each)
     if ends[-1] % beat_width:
-        tokens = np.append(tokens, final + PACKER_LATENCY)
-    return DrainTime(tokens, final + PACKER_LATENCY, int((steps - fills[1:]).sum()))
+        tokens = np.append(tokens, encoding.last)
+    offset = CODE_LATENCY + PACKER_LATENCY
+    return DrainTime(tokens + offset, encoding.last + offset, encoding.stalled)
 
 
 def logit_drain(
@@ -141,10 +132,10 @@ def logit_drain(
     each = config.memory.axi_data_width // LOGIT_WIDTH
     given = begin + LOGIT_LATENCY - 1
     taken = given
-    left = rows * columns
+    encoder = LogitEncoderCost(config)
+    left = encoder.cycles(columns, rows)
     while left:
         given = max(given + 1, taken) + min(left, each) - 1
         taken = write.take(given + PACKER_LATENCY)
         left -= min(left, each)
-    words = rows * -(-columns // config.aggregation.lanes)
-    return taken, given - (begin + LOGIT_LATENCY) + 1 - words
+    return taken, given - (begin + LOGIT_LATENCY) + 1 - encoder.words(columns, rows)

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hw.gnn.config import GnnConfig
 from hw.gnn.format import BITMAP_CHUNK, Format
+from models.cost.gnn.feature_decoder import FeatureDecoderCost
+from models.cost.gnn.group_assembler import GroupAssemblerCost
 
 __all__ = ["Groups", "form_groups"]
 
@@ -39,24 +42,23 @@ class Groups:
 
 
 def _tokens(
-    layout: int, reduction: int, width: np.ndarray, count: np.ndarray, index: np.ndarray
+    decoder: FeatureDecoderCost,
+    layout: int,
+    width: np.ndarray,
+    count: np.ndarray,
+    index: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return row, step number and feature index (-1: no value) of each token, in order."""
     rows = np.arange(len(count))
     value_row = np.repeat(rows, count)
-    if layout == Format.INDEX:
-        steps = np.maximum(count, 1)
-        within = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count) + 1
-        ends_empty = count == 0
-    else:
-        chunks = -(-reduction // BITMAP_CHUNK)
-        stored = width > 0
-        steps = np.where(stored, chunks + count, 1)
-        rank = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count)
-        within = rank + 1 + index // BITMAP_CHUNK + 1
-        last_chunk = np.zeros(len(count), bool)
-        last_chunk[value_row[index // BITMAP_CHUNK == chunks - 1]] = True
-        ends_empty = ~last_chunk
+    steps = decoder.cycles(width, count)
+    within = np.arange(len(index)) - np.repeat(np.cumsum(count) - count, count) + 1
+    ends_empty = count == 0
+    if layout == Format.BITMAP:
+        chunk = index // BITMAP_CHUNK
+        within = within + chunk + 1
+        ends_empty = np.ones(len(count), bool)
+        ends_empty[value_row[chunk == decoder.chunks - 1]] = False
     before = np.cumsum(steps) - steps
     empty_rows = rows[ends_empty]
     row = np.concatenate([value_row, empty_rows])
@@ -67,9 +69,9 @@ def _tokens(
 
 
 def form_groups(
+    config: GnnConfig,
     layout: int,
     reduction: int,
-    lanes: int,
     width: np.ndarray,
     count: np.ndarray,
     index: np.ndarray,
@@ -78,21 +80,16 @@ def form_groups(
 
     Parameters
     ----------
+    config : GnnConfig
     layout : Format
-    reduction, lanes : int
+    reduction : int
     width, count : ndarray [rows], int64
     index : ndarray [values], int64
         Feature index of each value, in stored order.
     """
-    row, step, feature = _tokens(layout, reduction, width, count, index)
-    opens = np.empty(len(row), bool)
-    taken, last_row = 0, -1
-    for i, (r, k) in enumerate(zip(row.tolist(), feature.tolist(), strict=True)):
-        lane = 1 << k % lanes if k >= 0 else 0
-        opens[i] = r != last_row or bool(taken & lane)
-        taken = lane if opens[i] else taken | lane
-        last_row = r
-    first = np.flatnonzero(opens)
+    decoder = FeatureDecoderCost(layout, reduction)
+    row, step, feature = _tokens(decoder, layout, width, count, index)
+    first = np.flatnonzero(GroupAssemblerCost(config).opens(row, feature))
     last = np.concatenate([first[1:], [len(row)]]) - 1
     previous = np.concatenate([[0], step[:-1]])
     return Groups(
@@ -100,5 +97,5 @@ def form_groups(
         gap=step[first] - previous[first],
         span=step[last] - step[first],
         filled=feature[first] >= 0,
-        stored=((width > 0) & ((count > 0) | (layout == Format.BITMAP)))[row[first]],
+        stored=decoder.stores(width, count)[row[first]],
     )

@@ -26,6 +26,7 @@ from models.cost.gnn.commands import (
     read_edge_counts,
     read_sources,
 )
+from models.cost.gnn.edge_decoder import EdgeDecoderCost
 from models.cost.gnn.groups import form_groups
 from models.cost.gnn.memory import MemoryTiming, WriteTimer
 from models.cost.gnn.sequencer import SequencerTimer
@@ -47,9 +48,6 @@ TIMES = (
 
 HEADER_CYCLES = 2
 """From the acknowledgement of a segment's data to its header's beat (`hw.gnn.segment_writer`)."""
-
-EDGE_LATENCY = 4
-"""From the first beat of edges to the first edge at scatter-add (`hw.gnn.edge_decoder`)."""
 
 
 @dataclass(frozen=True)
@@ -190,9 +188,7 @@ class _Schedule:
         header = go + 1 + first
         layer = self.program.layers[command["layer"]]
         rows = row_slice(self.inputs[command["layer"]], command_rows(self.program, command))
-        groups = form_groups(
-            layer.format, layer.reduction, self.program.config.combination.lanes, *rows
-        )
+        groups = form_groups(self.program.config, layer.format, layer.reduction, *rows)
         timer = CombinationTimer(
             self.program.config,
             groups,
@@ -218,7 +214,7 @@ class _Schedule:
         go = self._wait(command, "combine", max(start + 2 + command["clear_words"], columns) + 1)
         edges = read_edge_counts(self.program, command)
         timer = ScatterTimer(
-            self.program.config, edges, command["tiles"], go, start + 1 + first + EDGE_LATENCY - 1
+            self.program.config, edges, command["tiles"], go, start + first + EdgeDecoderCost.FIRST
         )
         return start, go, timer
 
