@@ -269,6 +269,10 @@ def _compile(folder: Path, texts: Mapping[Path, str], recipe: _Recipe) -> None:
     except (RuntimeError, SystemExit) as error:
         message = _first_error(log)
         raise ToolchainError(f"{recipe.simulator} failed on {recipe.top}: {message}") from error
+    # Two precompiled headers alone have 150 MB, and only the program is run again.
+    for pattern in ("*.gch", "*.o", "*.a"):
+        for path in folder.glob(pattern):
+            path.unlink()
 
 
 def _first_error(log: Path) -> str:
