@@ -31,7 +31,8 @@ def test_every_verb_is_in_the_table():
     assert set(re.findall(r"^\| `bitwright (\w+)", README, re.M)) == set(VERBS)
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"make ([a-z]+)\b", README))))
+# "make" is also a package, behind g++ in the line for apt-get.
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"(?<!g\+\+ )make ([a-z]+)\b", README))))
 def test_make_targets_exist(target):
     done = subprocess.run(
         ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False
