@@ -1,104 +1,83 @@
-"""The resident partial sums of the aggregation engine, in one memory."""
+"""What a run of a graph Program costs, predicted without simulating it."""
 
-from amaranth import *
-from amaranth.lib import data, enum, stream, wiring
-from amaranth.lib.memory import Memory
-from amaranth.lib.wiring import In, Out
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from hw.gnn.config import Q_WIDTH, GnnConfig
+from hw.gnn.program import Program
+from models.cost.bursts import Bursts
+from models.cost.dram import Dram, bit_energy
+from models.cost.gnn.commands import read_commands
+from models.cost.gnn.energy import area, energy, leakage_uw
+from models.cost.gnn.events import count_events, traffic
+from models.cost.gnn.memory import IdealMemory
+from models.cost.gnn.statistics import Pattern, layer_statistics
+from models.cost.gnn.timing import CommandTime, Timing, predict
+from models.cost.tables import Band
 
-__all__ = ["PsumBuffer", "PsumOperation"]
+__all__ = ["Estimate", "estimate"]
 
 
-class PsumOperation(enum.Enum, shape=unsigned(2)):
-    """What is done with the word at an address."""
-
-    CLEAR = 0
-    ADD = 1
-    DRAIN = 2
-
-
-class PsumBuffer(wiring.Component):
-    """Clear, add to or drain one word of `lanes` partial sums: ``acc[v,j] += q[u,j]``.
-
-    One memory of ``aggregation.depth`` words with one read and one write port. The write of an
-    operation falls into the cycle of the next one's read; if both are of one word, a register
-    beside the memory forwards it, and what the memory reads then does not matter. So any order of
-    operations and addresses is right, also the same word again and again. Nothing saturates:
-    lowering proves that every sum fits ``aggregation.psum_width``.
+@dataclass(frozen=True)
+class Estimate:
+    """Prediction of one run.
 
     Parameters
     ----------
-    config : GnnConfig
-
-    Members
-    -------
-    i : In(stream({operation, address, addend}))
-        CLEAR writes zeros; ADD adds the `lanes` s4 addends; DRAIN hands the word over at `o` and
-        writes zeros.
-    o : Out(stream([lanes], signed psum_width))
-        Drained words in order.
-
-    **Latency**: an operation taken in cycle t reads in t and writes in t + 1, when a drained word
-    is at `o`. One operation a cycle, except while a drained word waits at `o`.
-
-    **Source**: contracts, section 1, A1.
+    counters : dict of str to int
+        Every counter of `hw.gnn.counters.COUNTERS`; event counters exact, times predicted.
+    commands : tuple of CommandTime
+        Start, go and end of each command, combination queue first.
+    energy_pj : dict of str to Band, pJ
+        Dynamic energy by part.
+    leakage_uw : Band, uW
+        Leakage of the buffers, apart from the energy.
+    area_um2 : dict of str to Band, um2
+    dram : str
+        The memory priced, and
+    dram_pj_per_bit : Band, pJ/bit
+        what one useful bit cost in it.
     """
 
-    i: stream.Interface
-    o: stream.Interface
+    counters: dict[str, int]
+    commands: tuple[CommandTime, ...]
+    energy_pj: dict[str, Band]
+    leakage_uw: Band
+    area_um2: dict[str, Band]
+    dram: Dram
+    dram_pj_per_bit: Band
 
-    def __init__(self, config: GnnConfig) -> None:
-        self.config = config
-        lanes = config.aggregation.lanes
-        self.word = data.ArrayLayout(signed(config.aggregation.psum_width), lanes)
-        self.operation = data.StructLayout(
-            {
-                "operation": PsumOperation,
-                "address": range(config.aggregation.depth),
-                "addend": data.ArrayLayout(signed(Q_WIDTH), lanes),
-            }
-        )
-        super().__init__(
-            {"i": In(stream.Signature(self.operation)), "o": Out(stream.Signature(self.word))}
-        )
 
-    def elaborate(self, platform) -> Module:
-        """Stage 0 reads; stage 1 adds, hands over and writes."""
-        m = Module()
-        depth = self.config.aggregation.depth
-        m.submodules.memory = memory = Memory(shape=self.word, depth=depth, init=[])
-        write = memory.write_port()
-        read = memory.read_port()
-        s1_valid = Signal()
-        s1 = Signal(self.operation)
-        advance = Signal()
-        is_drain = Signal()
-        s1_forward = Signal()
-        s1_forwarded = Signal(self.word)
-        word = Signal(self.word)
-        m.d.comb += [
-            is_drain.eq(s1_valid & (s1.operation == PsumOperation.DRAIN)),
-            advance.eq(~is_drain | self.o.ready),
-            self.i.ready.eq(advance),
-            read.addr.eq(self.i.payload.address),
-            read.en.eq(self.i.valid & advance),
-            self.o.valid.eq(is_drain),
-            word.eq(Mux(s1_forward, s1_forwarded.as_value(), Value.cast(read.data))),
-            self.o.payload.eq(word),
-            write.addr.eq(s1.address),
-            write.en.eq(s1_valid & advance),
-        ]
-        with m.If(s1.operation == PsumOperation.ADD):
-            m.d.comb += [
-                write.data[lane].eq(word[lane] + s1.addend[lane])
-                for lane in range(self.config.aggregation.lanes)
-            ]
-        with m.If(advance):
-            m.d.sync += [
-                s1_valid.eq(self.i.valid),
-                s1.eq(self.i.payload),
-                s1_forward.eq(write.en & (write.addr == self.i.payload.address)),
-                s1_forwarded.eq(write.data),
-            ]
-        return m
+def estimate(
+    program: Program,
+    inputs: Sequence[Pattern],
+    memory: IdealMemory | None = None,
+    dram: Dram = "hbm2",
+) -> Estimate:
+    """Return the predicted cost of `program`.
+
+    Parameters
+    ----------
+    program : Program
+    inputs : sequence of Pattern
+        Widths and value positions of each layer's input; the hidden layers' come from the golden
+        model's execution, since zeros are skipped.
+    memory : IdealMemory
+        Latencies of the memory for which time is predicted.
+    dram : {"hbm2", "hbm1", "ddr4", "lpddr4"}
+        Memory for which energy is priced.
+    """
+    config = program.config
+    statistics = [layer_statistics(pattern, config.combination.lanes) for pattern in inputs]
+    counters = count_events(program, statistics)
+    moved = traffic(program, read_commands(program), statistics)
+    timing: Timing = predict(program, inputs, memory or IdealMemory())
+    every = Bursts.join([*moved.reads.values(), *moved.writes.values()])
+    return Estimate(
+        counters={**timing.counters, **counters},
+        commands=timing.commands,
+        energy_pj=energy(config, counters, moved, dram),
+        leakage_uw=leakage_uw(config),
+        area_um2=area(config),
+        dram=dram,
+        dram_pj_per_bit=bit_energy(dram, every, config.memory.beat_bytes),
+    )
