@@ -85,6 +85,7 @@ def test_feature_code_becomes_zero_or_another_value(
             begin = region.address + program.config.memory.beat_bytes
             memory[begin : region.address + region.size_bytes] = 0
             memory[begin : begin + len(stream)] = stream
+            memory[region.address] ^= 1  # as if the stream had another length too
 
         found = _find(lowered, Kind.FEATURES, change)
         assert found is not None
