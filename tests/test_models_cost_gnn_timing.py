@@ -33,6 +33,9 @@ AGGREGATE_PORTS = {"edges": "edges", "sources": "sources", "rows": "row_beats", 
 class Engines(wiring.Component):
     """Both engines, rows and completions connected; memory ports and commands at the edge."""
 
+    combine_done: Signal
+    aggregate_done: Signal
+
     def __init__(self, config: GnnConfig) -> None:
         self.combine, self.aggregate = CombinationEngine(config), AggregationEngine(config)
         super().__init__({"combine_done": Out(1), "aggregate_done": Out(1)})

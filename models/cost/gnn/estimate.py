@@ -27,6 +27,8 @@ class Estimate:
         Every counter of `hw.gnn.counters.COUNTERS`; event counters exact, times predicted.
     commands : tuple of CommandTime
         Start, go and end of each command, combination queue first.
+    bursts : dict of str to int
+        AXI bursts of each stream of `hw.gnn.counters`.
     energy_pj : dict of str to Band, pJ
         Dynamic energy by part.
     leakage_uw : Band, uW
@@ -40,6 +42,7 @@ class Estimate:
 
     counters: dict[str, int]
     commands: tuple[CommandTime, ...]
+    bursts: dict[str, int]
     energy_pj: dict[str, Band]
     leakage_uw: Band
     area_um2: dict[str, Band]
@@ -75,6 +78,7 @@ def estimate(
     return Estimate(
         counters={**timing.counters, **counters},
         commands=timing.commands,
+        bursts={name: b.bursts for name, b in {**moved.reads, **moved.writes}.items()},
         energy_pj=energy(config, counters, moved, dram),
         leakage_uw=leakage_uw(config),
         area_um2=area(config),
