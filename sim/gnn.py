@@ -24,6 +24,7 @@ from sim.cosim import Run, simulate
 from sim.engine import Simulator
 from sim.memory import IDEAL, MemoryOptions
 from sim.provenance import provenance
+from sim.waves import write_window
 from sim.witness import (
     Accuracy,
     CheckRow,
@@ -47,6 +48,7 @@ def sim(
     partition: PartitionMode = "auto",
     part_rows: int | None = None,
     run_dir: Path | None = None,
+    waves: Path | None = None,
     progress: Callable[[str], None] = lambda step: None,
 ) -> WitnessReport:
     """Run `graph` on the gates of `config` and hold them against golden and cost model.
@@ -64,6 +66,9 @@ def sim(
         See `hw.gnn.lower.lower`.
     run_dir : Path, optional
         Where the simulator's files go.
+    waves : Path, optional
+        Folder for ``window.vcd``, a waveform from a second run: around the first divergence, or
+        where nothing differs the end of the run.
     progress : function
         Called with the name of each step as it begins.
 
@@ -93,6 +98,10 @@ def sim(
         run = simulate(program, simulator=simulator, memory=memory, run_dir=run_dir)
     with step("compare"):
         comparison = compare(program, execution, run)
+    if waves is not None:
+        with step("waves"):
+            cycle = comparison.divergence.cycle if comparison.divergence else None
+            write_window(program, run.edges if cycle is None else cycle, waves, memory=memory)
     seconds |= {"build": round(run.build_seconds, 3), "simulate": round(run.run_seconds, 3)}
     return _report(graph, program, execution, predicted, run, comparison, seconds)
 

@@ -29,6 +29,9 @@ def run(
     part_rows: Annotated[int | None, typer.Option(help="Most nodes of a part.")] = None,
     stall: Annotated[float, typer.Option(help="Chance of a stall of each AXI channel.")] = 0.0,
     seed: Annotated[int, typer.Option(help="Seed of the stalls.")] = 1,
+    waves: Annotated[
+        Path | None, typer.Option(help="Folder for a waveform around the first divergence.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the report page.")] = None,
     as_json: JsonOption = False,
 ) -> int:
@@ -48,6 +51,7 @@ def run(
         memory=MemoryOptions(stall=stall, seed=seed),
         partition=partition,
         part_rows=part_rows,
+        waves=waves,
         progress=say,
     )
     if as_json:
