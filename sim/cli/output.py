@@ -29,4 +29,4 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
 
 def say(line: str) -> None:
     """Tell on stderr what is going on."""
-    Console(stderr=True, highlight=False).print(line, markup=False)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(line, markup=False)
