@@ -1,9 +1,20 @@
 """When each command starts, may go and ends, on a memory that never stalls.
 
 A schedule over the two queues: a command's times follow from the end of the one before it, from
-the completions it waits for, and from the rows that pass between the engines. Requests see the
-memory's latency; contention of streams for the one read port is left out, which is the residue
-that a comparison with the gates shows (a few cycles a command, see `tests`).
+the completions it waits for, and from the rows that pass between the engines. With every stream on
+a port of its own both engines' times equal the gates' to the cycle, counters of time included.
+
+The residue against the whole accelerator has one cause: the eight read streams share one port,
+here each has its own. It shows where commands begin, since a stream then asks for as many bursts as
+its FIFO holds (`stream_bursts`), and beats come in the order of their bursts:
+
+- the second command slot waits for the first bursts of weights and node words;
+- a weight burst waits for the first bursts of edges and node words of the other engine, once;
+- column words of AGGREGATE wait for the first bursts of edges and sources, `go` by as much;
+- the feature segment behind its header, and the first q rows of a part, wait for all of these.
+
+Each is at most `stream_bursts` bursts for each stream in front: some tens of cycles a command at
+the `tiny` preset, whatever the size of the graph. Later bursts come ahead of need and hide.
 
 Cycles count from the cycle after start, as the counter `cycles` and the command log do.
 """
