@@ -95,6 +95,7 @@ def simulate(
     memory: MemoryOptions = IDEAL,
     run_dir: Path | None = None,
     cycle_limit: int | None = None,
+    place: int = 0,
 ) -> Run:
     """Run `program` on the gates of its config.
 
@@ -108,6 +109,8 @@ def simulate(
         Where logs and waveforms go; a temporary folder if not given.
     cycle_limit : int, optional
         Cycles after which the run is given up; the default follows from the size of the image.
+    place : int, bytes
+        Address at which the Program lies, a multiple of 4096; what comes back counts from there.
 
     Raises
     ------
@@ -116,8 +119,8 @@ def simulate(
     """
     folder = Path(run_dir or mkdtemp(prefix="bitwright-sim-")).resolve()
     limit = cycle_limit or _CYCLES_MIN + _CYCLES_PER_BYTE * len(program.image)
-    bench = build_bench(program.config, len(program.image), simulator=simulator)
-    result, seconds = launch(bench, program, memory, folder, limit)
+    bench = build_bench(program.config, place + len(program.image), simulator=simulator)
+    result, seconds = launch(bench, program, memory, folder, limit, place=place)
     if not result["interrupt"]:
         raise DeadlockError(_deadlock(program, result, limit))
     beat_bytes = program.config.memory.beat_bytes
@@ -132,8 +135,8 @@ def simulate(
         commands=_times(result),
         row_cycle=row_cycle,
         q_rows=q_rows,
-        memory=read_image(folder / "dump.hex", beat_bytes)[: len(program.image)],
-        log=read_log(folder / "memory.log", beat_bytes),
+        memory=read_image(folder / "dump.hex", beat_bytes)[place : place + len(program.image)],
+        log=read_log(folder / "memory.log", beat_bytes).counted_from(place),
         edges=result["edges"],
         build_seconds=bench.seconds,
         run_seconds=seconds,
@@ -149,6 +152,7 @@ def launch(
     plusargs: Sequence[str] = (),
     *,
     read_back: bool = True,
+    place: int = 0,
 ) -> tuple[dict[str, Any], float]:
     """Run the bench once; return what it read from the registers, and the wall time.
 
@@ -166,12 +170,18 @@ def launch(
         Further ones.
     read_back : bool
         Read status, counters and command log at the end.
+    place : int, bytes
+        Address at which the Program lies.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    beats = write_image(folder / "image.hex", program.image, program.config.memory.beat_bytes)
+    image = np.concatenate((np.zeros(place, np.uint8), program.image))
+    beats = write_image(folder / "image.hex", image, program.config.memory.beat_bytes)
     job, result = folder / "job.json", folder / "result.json"
     job.write_text(
-        json.dumps(make_job(program, result, cycle_limit, read_back=read_back), indent=1) + "\n"
+        json.dumps(
+            make_job(program, result, cycle_limit, read_back=read_back, place=place), indent=1
+        )
+        + "\n"
     )
     result.unlink(missing_ok=True)
     files = {
@@ -195,7 +205,7 @@ def launch(
 
 
 def make_job(
-    program: Program, result: Path, cycle_limit: int, *, read_back: bool = True
+    program: Program, result: Path, cycle_limit: int, *, read_back: bool = True, place: int = 0
 ) -> dict[str, Any]:
     """Return what a bench must know to drive the registers for `program`."""
     header = _word_at(program.image, 0, HEADER)
@@ -203,7 +213,7 @@ def make_job(
     return {
         "registers": {register.name: register.address for register in REGISTERS},
         "expect": {"ID": ID_VALUE, "VERSION": VERSION, "CONFIG_HASH": program.config.hash},
-        "program_address": 0,
+        "program_address": place,
         "irq_enable": 3,
         "start": 1,
         "cycle_limit": cycle_limit,

@@ -1,6 +1,6 @@
 """The files between Python and the behavioural memory `sim/verilog/axi_memory.v`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +97,10 @@ class MemoryLog:
     strobe: NDArray[np.bool_]
     violations: tuple[tuple[int, str], ...]
     totals: dict[str, int]
+
+    def counted_from(self, place: int) -> "MemoryLog":
+        """Return the log with addresses that count from byte `place`."""
+        return replace(self, address=self.address - place)
 
     def cycle_of(self, address: int) -> int | None:
         """Return the cycle of the last write to byte `address`, or None."""

@@ -29,7 +29,7 @@ CONFIGS = [
     GnnConfig(memory=MemoryConfig(axi_data_width=256, axi_addr_width=40)),
     GnnConfig(memory=MemoryConfig(axi_data_width=1024)),
 ]
-BASE, COMBINES, AGGREGATES = 256, 1024, 4096
+BASE, COMBINES, AGGREGATES = 0, 1024, 4096
 
 
 class Engine:
@@ -150,7 +150,6 @@ def test_every_command_reaches_its_engine(config, idle, stall, combines, aggrega
     run(
         dut,
         [Pulse(dut.start, [0]), server, *engines, done, *counts],
-        constants={"program_address": BASE},
     )
     last = max(cycle for engine in engines for cycle in engine.done_cycles)
     assert done.cycles == [last + 1]
@@ -179,7 +178,6 @@ def test_cycles_of_requests_and_commands(config):
     run(
         dut,
         [Pulse(dut.start, [0]), server, *engines, done],
-        constants={"program_address": BASE},
     )
     beats = SLOT_BYTES // config.memory.beat_bytes
     # The server offers the first beat 3 cycles after the request and has no idle cycles.
@@ -199,7 +197,7 @@ def test_a_rested_fetcher_asks_two_cycles_after_a_command_is_taken():
     memory, combine, _ = _program(config, 3, 0)
     engine = Engine("combine", dut.o_combine, dut.combine_done, combine, 50)
     server = _server(dut, memory)
-    run(dut, [Pulse(dut.start, [0]), server, engine], constants={"program_address": BASE})
+    run(dut, [Pulse(dut.start, [0]), server, engine])
     assert server.cycles[-1] == engine.sink.cycles[1] + 2
 
 
@@ -217,7 +215,6 @@ def test_a_blocked_queue_does_not_block_the_other(blocked):
     run(
         dut,
         [Pulse(dut.start, [0]), _server(dut, memory), free, stuck, done],
-        constants={"program_address": BASE},
         settle=100,
     )
     assert len(free.done_cycles) == 4
@@ -237,7 +234,6 @@ def test_a_second_run_starts_from_zero():
     run(
         dut,
         [Pulse(dut.start, [0, 20, 300]), _server(dut, memory), *engines, done],
-        constants={"program_address": BASE},
         settle=300,
     )
     assert done.cycles[0] < 300 < done.cycles[1]
@@ -249,7 +245,7 @@ def test_a_program_without_commands_is_done():
     dut = Sequencer(config)
     memory, _, _ = _program(config, 0, 0)
     server, done = _server(dut, memory), Strobes("done", dut.done, 1)
-    run(dut, [Pulse(dut.start, [0]), server, done], constants={"program_address": BASE})
+    run(dut, [Pulse(dut.start, [0]), server, done])
     assert done.cycles == [server.beat_cycles[-1] + 2]
 
 
@@ -275,7 +271,7 @@ def _error(dut: Sequencer, memory: bytearray, *agents: Any) -> tuple[int, ReadSe
 
     server, done = _server(dut, memory), Strobes("done", dut.done, None)
     agents = (Pulse(dut.start, [0, 150]), server, Code(), done, *agents)
-    run(dut, agents, constants={"program_address": BASE}, settle=200)
+    run(dut, agents, settle=200)
     assert done.cycles == []
     return codes[-1], server
 

@@ -72,6 +72,17 @@ def test_corner_graph_in_several_parts(name: str, memory: MemoryOptions, tmp_pat
     compare(program, execution, run).require_equal()
 
 
+@pytest.mark.parametrize("parts", [1, 3])
+def test_program_may_lie_at_any_page(parts: int, tmp_path: Path) -> None:
+    program, execution = _lowered(GRAPHS["all corners"](), parts)
+    run = simulate(program, run_dir=tmp_path, place=3 * 4096)
+    compare(program, execution, run).require_equal()
+    assert run.memory.size == program.image.size
+    assert run.log.address.min() >= 0
+    at_zero = simulate(program, run_dir=tmp_path / "zero")
+    assert run.counters == at_zero.counters
+
+
 @pytest.mark.parametrize("parts", [1, 2])
 def test_icarus(parts: int, tmp_path: Path) -> None:
     program, execution = _lowered(GRAPHS["all corners"](), parts)

@@ -1,10 +1,13 @@
 """The graph accelerator: two engines, their DMA, the sequencer and the registers."""
 
+from typing import Any
+
 from amaranth import *
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
-from hw.axi import flat, join, lite, read_channels, write_channels
+from hw.axi import PAGE_BYTES, flat, join, lite, read_channels, write_channels
 from hw.dma_read import ReadDma
 from hw.dma_write import WriteDma
 from hw.gnn.aggregation import AggregationEngine
@@ -101,8 +104,15 @@ class GnnAccelerator(wiring.Component):
         join(m, self, "m_axi0_", self._write_dma.axi, write_channels(memory))
 
     def _streams(self, m: Module) -> None:
-        """Give every stream its index in READ_STREAMS and WRITE_STREAMS."""
+        """Give every stream its index, and every address the Program's place.
+
+        All addresses of a Program count from its header, so that software may put it at any page;
+        at a page, bursts are cut where the cost model cuts them.
+        """
         c, a, s = self._combination, self._aggregation, self._sequencer
+        place = Signal(self.config.memory.axi_addr_width)
+        page = Const(0, exact_log2(PAGE_BYTES))
+        m.d.comb += place.eq(Cat(page, self.registers.program_address[len(page) :]))
         reads = {
             "program": (s.o_request, s.i_beats),
             "weights": (c.o_request_weights, c.i_weights),
@@ -115,13 +125,22 @@ class GnnAccelerator(wiring.Component):
         }
         for index, name in enumerate(READ_STREAMS):
             request, beats = reads[name]
-            wiring.connect(m, request, self._read_dma.i_request[index])
+            self._place(m, request, self._read_dma.i_request[index], place)
             wiring.connect(m, self._read_dma.o_data[index], beats)
         for index, engine in enumerate((c, a)):
-            wiring.connect(m, engine.o_write_request, self._write_dma.i_request[index])
+            self._place(m, engine.o_write_request, self._write_dma.i_request[index], place)
             wiring.connect(m, engine.o_write, self._write_dma.i_token[index])
             m.d.comb += engine.write_done.eq(self._write_dma.done[index])
         wiring.connect(m, c.o_rows, a.i_rows)
+
+    def _place(self, m: Module, request: Any, port: Any, place: Signal) -> None:
+        """Connect a stream of requests, with `place` added to their addresses."""
+        m.d.comb += [
+            port.valid.eq(request.valid),
+            request.ready.eq(port.ready),
+            port.payload.eq(request.payload),
+            port.payload.address.eq(request.payload.address + place),
+        ]
 
     def _commands(self, m: Module) -> None:
         c, a, s = self._combination, self._aggregation, self._sequencer
@@ -144,7 +163,6 @@ class GnnAccelerator(wiring.Component):
         halt = Signal()
         m.d.comb += [
             self.irq.eq(r.irq),
-            s.program_address.eq(r.program_address),
             s.read_error.eq(self._read_dma.error),
             s.write_error.eq(self._write_dma.error),
             self._read_dma.halt.eq(halt),

@@ -1,11 +1,12 @@
 """Words that a graph Program puts into memory: one table from which packing and gates are made.
 
-Everything is little endian; bit 0 of the first byte comes first. A *beat* is one AXI data word
+Everything is little endian; bit 0 of the first byte comes first. Addresses count bytes from the
+header, so an image may lie at any multiple of 4 KiB. A *beat* is one AXI data word
 (`MemoryConfig.axi_data_width` bits). Every region starts on a multiple of 128 bytes and is padded
 with zeros to whole beats. Words of 64 bits stand one after another without gaps, also when a
 beat is wider.
 
-Header, at the Program address (128 bytes): `HEADER`.
+Header, at address 0 (128 bytes): `HEADER`.
 
 Commands: two queues, each an array of 128-byte slots (`COMBINE`, `AGGREGATE` use the first words).
 The *combination engine* executes the first queue, the *aggregation engine* the second, each in
@@ -186,7 +187,7 @@ HEADER = _word(
     ("combine_address", 64),
     ("aggregate_address", 64),
 )  # fmt: skip
-"""First words at the Program address: 5 words of 64 bits."""
+"""First words of a Program: 5 words of 64 bits."""
 
 COMBINE = _word(
     "COMBINE",

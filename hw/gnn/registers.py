@@ -49,7 +49,12 @@ _FIXED = (
     Register("STATUS", 0x014, _STATUS, "what is the case"),
     _word("ERROR", 0x018, _READ, f"code of the first error: {_CODES}", 8),
     Register("IRQ_ENABLE", 0x01C, _IRQ_ENABLE, "when to raise the interrupt"),
-    _word("PROGRAM_ADDRESS_LO", 0x020, _READ_WRITE, "byte address of the Program, low word"),
+    _word(
+        "PROGRAM_ADDRESS_LO",
+        0x020,
+        _READ_WRITE,
+        "byte address of the Program, low word; a multiple of 4096, bits 11..0 are ignored",
+    ),
     _word("PROGRAM_ADDRESS_HI", 0x024, _READ_WRITE, "byte address of the Program, high word"),
     _word(
         "LOG_SELECT",

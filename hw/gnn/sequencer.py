@@ -26,10 +26,8 @@ class Sequencer(wiring.Component):
     Members
     -------
     start : In(1)
-        Strobe: execute the Program at `program_address`. Ignored during a run, until two cycles
-        after `done`, and while `error` is not 0.
-    program_address : In(axi_addr_width)
-        Byte address of the header, a multiple of 128; read with `start`.
+        Strobe: execute the Program whose header is at address 0 (the top adds where it lies).
+        Ignored during a run, until two cycles after `done`, and while `error` is not 0.
     o_request, i_beats : streams
         Whole slots of 128 bytes are read.
     o_combine, o_aggregate : Out(stream(COMBINE)), Out(stream(AGGREGATE))
@@ -53,7 +51,6 @@ class Sequencer(wiring.Component):
     """
 
     start: Signal
-    program_address: Signal
     o_request: stream.Interface
     i_beats: stream.Interface
     o_combine: stream.Interface
@@ -73,7 +70,6 @@ class Sequencer(wiring.Component):
         super().__init__(
             {
                 "start": In(1),
-                "program_address": In(memory.axi_addr_width),
                 "o_request": Out(stream.Signature(ReadRequest(memory.axi_addr_width))),
                 "i_beats": In(stream.Signature(memory.axi_data_width)),
                 "o_combine": Out(stream.Signature(layout(COMBINE))),
@@ -128,7 +124,8 @@ class Sequencer(wiring.Component):
     ) -> None:
         """Ask for a slot, take its beats, check it, choose the next."""
         outs = (self.o_combine, self.o_aggregate)
-        address = Array(Signal.like(self.program_address, name=f"address{q}") for q in range(2))
+        width = self.config.memory.axi_addr_width
+        address = Array(Signal(width, name=f"address{q}") for q in range(2))
         left = [Signal(32, name=f"left{queue}") for queue in range(2)]
         wants = [Signal(name=f"wants{queue}") for queue in range(2)]
         queue = Signal()
@@ -144,7 +141,7 @@ class Sequencer(wiring.Component):
                 with m.If(self.start & (self.error == 0)):
                     # The header comes by way of the larger slot; a first choice is combination's.
                     m.d.sync += [running.eq(1), is_header.eq(1), queue.eq(1)]
-                    m.d.sync += address[1].eq(self.program_address)
+                    m.d.sync += address[1].eq(0)
                     m.d.comb += begin.eq(1)
                     m.next = "ASK"
             with m.State("ASK"):
