@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from amaranth.back import verilog
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
@@ -12,6 +11,7 @@ from amaranth.sim import Simulator
 from hw.axi import burst_limit, flat, join, lite, read_channels
 from hw.dma_read import ReadDma
 from hw.memory_config import MemoryConfig
+from hw.verilog import emit
 
 
 class Top(wiring.Component):
@@ -35,7 +35,7 @@ class Top(wiring.Component):
 
 
 def test_flat_names_and_directions():
-    text = verilog.convert(Top())
+    text = emit(Top(), "top")
     for line in (
         "output [31:0] m_axi0_araddr;",
         "output m_axi0_arvalid;",
