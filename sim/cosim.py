@@ -21,8 +21,8 @@ from sim.memory import IDEAL, MemoryLog, MemoryOptions, read_image, read_log, wr
 
 __all__ = ["CommandTimes", "MismatchError", "Run", "launch", "make_job", "simulate"]
 
-_CYCLES_PER_BYTE = 100
-_CYCLES_MIN = 100_000
+_CYCLES_PER_BYTE = 20
+_CYCLES_MIN = 50_000
 
 
 class MismatchError(AssertionError):
