@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from hw.gnn.lower import lower
 from hw.gnn.program import Program
 from models.cost.gnn.commands import read_commands
 from models.cost.gnn.events import count_events
+from models.cost.gnn.read_port import Arrivals, Request
 from models.cost.gnn.statistics import layer_statistics
 from models.cost.gnn.timing import predict
 from models.golden.gnn.execute import execute
@@ -60,10 +62,23 @@ class Server:
 
     latency: int
 
-    @property
-    def first_beat(self) -> int:
-        """Cycles from a request to its first beat."""
-        return self.latency
+    def port(self, fifo_depth: int) -> "Server":
+        """Return what takes the requests."""
+        return self
+
+    def request(self, request: Request) -> Arrivals:
+        """Offer beats after the latency, one a cycle."""
+        return Arrivals(len(request.lengths[:1]), [request.cycle + self.latency])
+
+    def note(self, stream: str) -> None:
+        """Have no order to keep."""
+
+    def next_choice(self) -> float:
+        """Return never: no stream waits for another."""
+        return inf
+
+    def choose(self) -> None:
+        """Have nothing to choose."""
 
     def write(self, lengths: Sequence[int], fifo_depth: int) -> "Server":
         """Return what takes the beats."""
@@ -76,14 +91,6 @@ class Server:
     def done(self, last_token: int) -> int:
         """Acknowledge after the latency."""
         return last_token + self.latency
-
-
-class Waiting:
-    """All commands are there from cycle 0 on."""
-
-    def start(self, queue: str, free: int) -> int:
-        """Return the first cycle in which the engine takes a command."""
-        return free
 
 
 def _simulate(program: Program, latency: int) -> tuple[dict[str, list[tuple]], dict[str, int]]:
@@ -187,7 +194,7 @@ def test_both_engines_to_the_cycle(name: str):
     program = lower(random_gcn(seed=7, **case.graph), case.config, "natural", case.part_rows)
     execution = execute(program)
     times, totals = _simulate(program, case.latency)
-    predicted = predict(program, execution.inputs, Server(case.latency), Waiting())
+    predicted = predict(program, execution.inputs, Server(case.latency), sequencer=False)
     for queue, expected in times.items():
         got = [(c.start, c.go, c.end) for c in predicted.commands if c.queue == queue]
         assert got == expected, queue

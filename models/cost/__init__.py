@@ -16,6 +16,7 @@ Assumptions, one a line:
 - DRAM figures count what their source counts (device, or device and I/O); no controller, no PHY
   unless the source has them; refresh and background power are left out.
 - Time is predicted for a memory of fixed latency that moves a beat a cycle each way.
-- Streams that share the read port are taken as if each had its own (`models.cost.gnn.timing`).
+- A read stream's bursts are followed until its FIFO was full once; later ones come ahead of need.
+- The two write streams never wait for each other.
 - Hidden features' zeros are those that the golden model finds; nothing is assumed about sparsity.
 """

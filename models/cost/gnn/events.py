@@ -28,14 +28,13 @@ LOGIT_WIDTH = 64
 WORD_WIDTH = 64
 
 
-def segment_beats(program: Program, layer: int, rows: slice, statistics: LayerStatistics) -> int:
-    """Return the data beats of the feature segment that holds `rows` of the input of `layer`.
+def segment_beats(program: Program, layer: int, widths: np.ndarray, values: np.ndarray) -> int:
+    """Return the data beats of a feature segment, rows of the input of `layer`.
 
     A row of width 0 stores nothing; others store their positions (a list of indices or a bitmap
     in chunks of 16) and B or B + 1 bits a value.
     """
     info = program.layers[layer]
-    widths, values = statistics.widths[rows], statistics.values[rows]
     stored = (widths + info.signed) * values
     if info.format == Format.INDEX:
         positions = info.index_width * values
@@ -91,7 +90,8 @@ def _combine_requests(
     requests["combine_nodes"].append((command["nodes_address"], command["nodes_beats"]))
     layer = command["layer"]
     rows = command_rows(program, command)
-    beats = segment_beats(program, layer, rows, statistics[layer])
+    known = statistics[layer]
+    beats = segment_beats(program, layer, known.widths[rows], known.values[rows])
     address = command["features_address"]
     requests["features"] += [(address, 1), (address + beat, beats)]
     if command["sink_memory"]:
@@ -116,7 +116,8 @@ def _aggregate_requests(
         requests["outputs"].append((address, -(-bits // (8 * beat))))
         return
     layer = command["layer"] + 1
-    beats = segment_beats(program, layer, command_rows(program, command), statistics[layer])
+    rows, known = command_rows(program, command), statistics[layer]
+    beats = segment_beats(program, layer, known.widths[rows], known.values[rows])
     requests["outputs"] += [(address + beat, beats), (address, 1)]
 
 

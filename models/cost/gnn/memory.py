@@ -4,13 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from models.cost.gnn.read_port import ReadPort, SharedPort
+
 __all__ = ["IdealMemory", "MemoryTiming", "WriteTimer"]
-
-REQUEST_CYCLES = 2
-"""From a request's handshake to its address on the bus (`hw.dma_read`)."""
-
-RETURN_CYCLES = 2
-"""From a beat on the bus to its offer to the engine (`hw.dma_read`)."""
 
 WRITE_CYCLES = 2
 """From the token that completes a burst to its address on the bus (`hw.dma_write`)."""
@@ -37,9 +33,8 @@ class WriteTimer(Protocol):
 class MemoryTiming(Protocol):
     """What a schedule asks of the way to memory and back."""
 
-    @property
-    def first_beat(self) -> int:
-        """Cycles from a read request to the offer of its first beat."""
+    def port(self, fifo_depth: int) -> ReadPort:
+        """Return the way of all read streams."""
         ...
 
     def write(self, lengths: Sequence[int], fifo_depth: int) -> WriteTimer:
@@ -60,10 +55,9 @@ class IdealMemory:
     read_latency: int = 8
     write_latency: int = 8
 
-    @property
-    def first_beat(self) -> int:
-        """Cycles from a read request to the offer of its first beat."""
-        return REQUEST_CYCLES + self.read_latency + RETURN_CYCLES
+    def port(self, fifo_depth: int) -> SharedPort:
+        """Return the port that all streams share."""
+        return SharedPort(fifo_depth, self.read_latency)
 
     def write(self, lengths: Sequence[int], fifo_depth: int) -> "BurstTimer":
         """Return the timer of a write request of bursts of `lengths` beats."""

@@ -1,34 +1,30 @@
 """When each command starts, may go and ends, on a memory that never stalls.
 
-A schedule over the two queues: a command's times follow from the end of the one before it, from
-the completions it waits for, and from the rows that pass between the engines. With every stream on
-a port of its own both engines' times equal the gates' to the cycle, counters of time included.
+Both engines and the sequencer are processes in time order: each asks for what it reads, and the
+port that all streams share gives the beats their cycles. From `go` on a command is a recurrence
+over groups and rows (`combination`, `aggregation`). In one part all times equal the gates' to the
+cycle, time counters included.
 
-The residue against the whole accelerator has one cause: the eight read streams share one port,
-here each has its own. It shows where commands begin, since a stream then asks for as many bursts as
-its FIFO holds (`stream_bursts`), and beats come in the order of their bursts:
-
-- the second command slot waits for the first bursts of weights and node words;
-- a weight burst waits for the first bursts of edges and node words of the other engine, once;
-- column words of AGGREGATE wait for the first bursts of edges and sources, `go` by as much;
-- the feature segment behind its header, and the first q rows of a part, wait for all of these.
-
-Each is at most `stream_bursts` bursts for each stream in front: some tens of cycles a command at
-the `tiny` preset, whatever the size of the graph. Later bursts come ahead of need and hide.
+What is left out shows in several parts only, where engines work on different commands: of a
+stream whose FIFO is full once, the later bursts are not followed, since they come ahead of need. A
+burst of them may stand in front of the other engine's first row or column word, and costs that
+command as many cycles as it has beats (`burst_beats`); or it was the last one chosen, and then two
+streams that ask at once come in the other order, which moves `go` by what the FIFO of one holds.
 
 Cycles count from the cycle after start, as the counter `cycles` and the command log do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 
-from hw.gnn.format import BITMAP_CHUNK
+from hw.gnn.format import BITMAP_CHUNK, COMBINE_COLUMN, SOURCE
 from hw.gnn.program import Program
 from models.cost.bursts import split_bursts
 from models.cost.gnn.aggregation import LOGIT_WIDTH, ScatterTimer, code_drain, logit_drain
+from models.cost.gnn.beat_words import BeatWords
 from models.cost.gnn.combination import CombinationTimer
 from models.cost.gnn.commands import (
     Commands,
@@ -38,9 +34,13 @@ from models.cost.gnn.commands import (
     read_sources,
 )
 from models.cost.gnn.edge_decoder import EdgeDecoderCost
+from models.cost.gnn.events import segment_beats
 from models.cost.gnn.groups import form_groups
 from models.cost.gnn.memory import MemoryTiming, WriteTimer
-from models.cost.gnn.sequencer import SequencerTimer
+from models.cost.gnn.processes import Arrived, Happened, Process, Until, run_processes
+from models.cost.gnn.read_port import Arrivals, Request
+from models.cost.gnn.row_writer import RowWriterTimer
+from models.cost.gnn.sequencer import Sequencer
 from models.cost.gnn.statistics import Pattern, row_slice
 
 __all__ = ["CommandTime", "Timing", "predict"]
@@ -56,6 +56,9 @@ TIMES = (
     "post_stalled",
 )
 """Time counters that a schedule adds up, besides `cycles`."""
+
+TABLE_WIDTH = COMBINE_COLUMN.width
+"""Bits of a word of a node table, of either engine."""
 
 HEADER_CYCLES = 2
 """From the acknowledgement of a segment's data to its header's beat (`hw.gnn.segment_writer`)."""
@@ -89,19 +92,8 @@ class Timing:
     counters: dict[str, int]
 
 
-class Fetch(Protocol):
-    """Where commands come from."""
-
-    def start(self, queue: str, free: int) -> int:
-        """Return the cycle in which an engine that is free from `free` on takes a command."""
-        ...
-
-
 def predict(
-    program: Program,
-    inputs: Sequence[Pattern],
-    memory: MemoryTiming,
-    fetch: Fetch | None = None,
+    program: Program, inputs: Sequence[Pattern], memory: MemoryTiming, *, sequencer: bool = True
 ) -> Timing:
     """Return the predicted times of a run.
 
@@ -111,74 +103,146 @@ def predict(
     inputs : sequence of Pattern
         Widths and value positions of each layer's input.
     memory : MemoryTiming
-    fetch : Fetch, optional
-        Where commands come from, if not from the sequencer.
+    sequencer : bool
+        Whether commands are fetched; else all are there from cycle 0 on.
     """
-    return _Schedule(program, inputs, memory, fetch).run()
+    return _Schedule(program, inputs, memory).run(sequencer)
 
 
 class _Schedule:
-    """Both queues on their way: what is done, when the next command of either is there."""
+    """Both queues on their way: an engine each, the sequencer, and the port between."""
 
-    def __init__(
-        self, program: Program, inputs: Sequence[Pattern], memory: MemoryTiming, fetch: Fetch | None
-    ) -> None:
+    def __init__(self, program: Program, inputs: Sequence[Pattern], memory: MemoryTiming) -> None:
         self.program = program
         self.inputs = inputs
         self.memory = memory
         self.commands: Commands = read_commands(program)
-        queues = {"combine": self.commands.combine, "aggregate": self.commands.aggregate}
-        self.beat_bytes = program.config.memory.beat_bytes
-        self.fetch = fetch or SequencerTimer(
-            self.beat_bytes, memory, {name: len(queue) for name, queue in queues.items()}
-        )
-        self.times: dict[str, list[CommandTime]] = {name: [] for name in queues}
+        config = program.config
+        self.beat_bytes = config.memory.beat_bytes
+        self.port = memory.port(config.memory.fifo_depth)
+        self.published: dict[Hashable, Any] = {}
+        self.times: dict[str, list[CommandTime]] = {"combine": [], "aggregate": []}
         self.counters: dict[str, int] = dict.fromkeys(TIMES, 0)
 
-    def run(self) -> Timing:
-        """Take commands in an order in which all that they wait for is known."""
-        combine, aggregate = list(self.commands.combine), list(self.commands.aggregate)
-        while combine or aggregate:
-            if combine and combine[0]["wait"] <= len(self.times["aggregate"]):
-                command = combine.pop(0)
-                self._together(command, None if command["sink_memory"] else aggregate.pop(0))
-            else:
-                self._aggregate_alone(aggregate.pop(0))
+    def run(self, sequencer: bool) -> Timing:
+        """Run all processes to their end."""
+        counts = {name: len(getattr(self.commands, name)) for name in self.times}
+        processes = [self._combine(), self._aggregate()]
+        if sequencer:
+            burst_beats = self.program.config.memory.burst_beats
+            fetcher = Sequencer(self.beat_bytes, burst_beats, self.port, self.published)
+            processes += fetcher.processes(counts)
+        else:
+            slots = ((name, at) for name, count in counts.items() for at in range(count))
+            self.published |= {("slot", *slot): 0 for slot in slots}
+        run_processes(processes, self.port, self.published)
         ends = [t.end for queue in self.times.values() for t in queue]
         commands = (*self.times["combine"], *self.times["aggregate"])
         return Timing(commands, {"cycles": max(ends) + 2, **self.counters})
 
-    def _start(self, queue: str) -> int:
-        """Return when the next command of `queue` is taken."""
+    def _start(self, queue: str, offered: int) -> int:
+        """Return when the next command of `queue`, offered from `offered` on, is taken."""
         done = self.times[queue]
-        return self.fetch.start(queue, done[-1].end + 1 if done else 0)
-
-    def _wait(self, command: Fields, other: str, ready: int) -> int:
-        """Return the cycle of `go`: `ready`, or the one in which the awaited completion shows."""
-        wait = command["wait"]
-        go = max(ready, self.times[other][wait - 1].end + 1) if wait else ready
-        self.counters[f"{'combine' if other == 'aggregate' else 'aggregate'}_waiting"] += go - ready
-        return go
+        start = max(offered, done[-1].end + 1) if done else offered
+        self.published["start", queue, len(done)] = start
+        return start
 
     def _finish(self, queue: str, command: Fields, start: int, go: int, end: int) -> None:
-        self.times[queue].append(
-            CommandTime(queue, command["layer"], command["part"], start, go, end)
-        )
+        done = self.times[queue]
+        self.published["end", queue, len(done)] = end
+        done.append(CommandTime(queue, command["layer"], command["part"], start, go, end))
 
-    def _together(self, command: Fields, partner: Fields | None) -> None:
-        """Time a COMBINE, and the AGGREGATE that takes its rows on chip, if there is one."""
-        start, go, timer = self._combine_begin(command)
-        if partner:
-            begun = self._aggregate_begin(partner)
-            end = self._rows(command, timer, begun[2].hand) + 1
-            self._aggregate_end(partner, *begun)
-        else:
-            writer = self._row_writer(command)
-            self._rows(command, timer, writer.hand)
-            end = writer.done() + 1
-        self._finish("combine", command, start, go, end)
-        self.counters["combine_starved"] += timer.starved
-        self.counters["combine_stalled"] += timer.stalled
+    def _request(self, stream: str, cycle: int, address: int, beats: int, **how: Any) -> Arrivals:
+        """Ask for `beats` beats at `address`."""
+        burst_beats = self.program.config.memory.burst_beats
+        lengths = split_bursts([(address, beats)], self.beat_bytes, burst_beats).lengths
+        return self.port.request(Request(stream, cycle, lengths.tolist(), **how))
+
+    def _table(self, stream: str, cycle: int, command: Fields) -> tuple[Arrivals, BeatWords]:
+        """Ask for a node table; its column words are taken as they come."""
+        words = BeatWords(command["columns"], 8 * self.beat_bytes, TABLE_WIDTH)
+        arrivals = self._request(
+            stream,
+            cycle,
+            command["nodes_address"],
+            command["nodes_beats"],
+            taken=words.whole_beats,
+            pace=words.pace,
+        )
+        return arrivals, words
+
+    def _combine(self) -> Process:
+        """Run the queue of the combination engine."""
+        partners = (c for c in self.commands.aggregate if not c["source_memory"])
+        for index, command in enumerate(self.commands.combine):
+            start = self._start("combine", (yield Happened(("slot", "combine", index))))
+            yield Until(start + 1)
+            loads = [self._table("combine_nodes", start + 1, command)]
+            if command["load_weights"]:
+                loads.append(self._weights(start + 1, command))
+            loaded = 0
+            for arrivals, words in loads:
+                yield Arrived(arrivals, words.beats)
+                loaded = max(loaded, words.last(arrivals))
+            ready = go = loaded + 2
+            if command["wait"]:
+                end = yield Happened(("end", "aggregate", command["wait"] - 1))
+                go = max(ready, end + 1)
+            self.counters["combine_waiting"] += go - ready
+            yield Until(go + 1)
+            arrivals = self._request("features", go + 1, command["features_address"], 1, taken=1)
+            yield Arrived(arrivals, 1)
+            decode = stored = arrivals.cycle(0) + 1
+            rows = self._input_rows(command)
+            beats = segment_beats(self.program, command["layer"], *rows[:2])
+            if beats:
+                yield Until(decode)
+                address = command["features_address"] + self.beat_bytes
+                arrivals = self._request("features", decode, address, beats)
+                yield Arrived(arrivals, 1)
+                stored = arrivals.cycle(0) + 1
+            timer = self._combination_timer(command, rows, go, decode, stored)
+            if command["sink_memory"]:
+                writer = self._row_writer(command)
+                self._rows(command, timer, writer.hand)
+                end = writer.done() + 1
+            else:
+                partner = next(partners)
+                key = partner["layer"], partner["part"]
+                scatter = yield Happened(("scatter", *key))
+                end = self._rows(command, timer, scatter.hand) + 1
+                self.published["scattered", *key] = end
+            self.counters["combine_starved"] += timer.starved
+            self.counters["combine_stalled"] += timer.stalled
+            self._finish("combine", command, start, go, end)
+
+    def _weights(self, cycle: int, command: Fields) -> tuple[Arrivals, BeatWords]:
+        """Ask for weights; all are taken as they come."""
+        c = self.program.config.combination
+        words = BeatWords(
+            command["tiles"] * command["bank_stride"] * c.lanes, 8 * self.beat_bytes, c.word_width
+        )
+        address, beats = command["weights_address"], command["weights_beats"]
+        arrivals = self._request("weights", cycle, address, beats, taken=beats, pace=words.pace)
+        return arrivals, words
+
+    def _input_rows(self, command: Fields) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return widths, counts and value indices of the rows of a command."""
+        return row_slice(self.inputs[command["layer"]], command_rows(self.program, command))
+
+    def _combination_timer(
+        self,
+        command: Fields,
+        rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+        go: int,
+        decode: int,
+        stored: int,
+    ) -> CombinationTimer:
+        layer = self.program.layers[command["layer"]]
+        groups = form_groups(self.program.config, layer.format, layer.reduction, *rows)
+        return CombinationTimer(
+            self.program.config, groups, rows[0], command["tiles"], go, decode, stored
+        )
 
     def _rows(self, command: Fields, timer: CombinationTimer, hand: Callable[[int], int]) -> int:
         """Make all rows and give each to `hand`; return the cycle of the last handshake."""
@@ -188,67 +252,72 @@ class _Schedule:
             timer.hand(handed)
         return handed
 
-    def _combine_begin(self, command: Fields) -> tuple[int, int, CombinationTimer]:
-        """Return start and go of a COMBINE, and its timer, ready for the first row."""
-        first = self.memory.first_beat
-        start = self._start("combine")
-        loaded = start + first + command["columns"]
-        if command["load_weights"]:
-            loaded = max(loaded, start + first + self._weight_cycles(command))
-        go = self._wait(command, "aggregate", loaded + 2)
-        header = go + 1 + first
-        layer = self.program.layers[command["layer"]]
-        rows = row_slice(self.inputs[command["layer"]], command_rows(self.program, command))
-        groups = form_groups(self.program.config, layer.format, layer.reduction, *rows)
-        timer = CombinationTimer(
-            self.program.config,
-            groups,
-            rows[0],
-            command["tiles"],
-            go,
-            decode=header + 1,
-            stored=header + 1 + first + 1,
-        )
-        return start, go, timer
+    def _aggregate(self) -> Process:
+        """Run the queue of the aggregation engine."""
+        for index, command in enumerate(self.commands.aggregate):
+            start = self._start("aggregate", (yield Happened(("slot", "aggregate", index))))
+            yield Until(start + 1)
+            edges = self._listed("edges", start + 1, command)
+            sources = self._listed("sources", start + 1, command)
+            table, words = self._table("aggregate_nodes", start + 1, command)
+            yield Arrived(table, words.beats)
+            ready = go = max(start + 2 + command["clear_words"], words.last(table) + 1) + 1
+            if command["wait"]:
+                end = yield Happened(("end", "combine", command["wait"] - 1))
+                go = max(ready, end + 1)
+            self.counters["aggregate_waiting"] += go - ready
+            yield Arrived(edges, 1)
+            first_edge = edges.cycle(0) + EdgeDecoderCost.FIRST - 1 if edges.beats else go
+            counts = read_edge_counts(self.program, command)
+            timer = ScatterTimer(self.program.config, counts, command["tiles"], go, first_edge)
+            if command["source_memory"]:
+                yield from self._fetch_rows(command, go, sources, timer)
+            else:
+                key = command["layer"], command["part"]
+                self.published["scatter", *key] = timer
+                yield Happened(("scattered", *key))
+            end = self._aggregate_end(command, start, go, timer)
+            if table.beats < command["nodes_beats"]:
+                yield Until(end)
+                self.port.note("aggregate_nodes")
 
-    def _weight_cycles(self, command: Fields) -> int:
-        """Return the cycles of the words from the first beat on: one, or its beats, each."""
-        config = self.program.config
-        words = command["tiles"] * command["bank_stride"] * config.combination.lanes
-        return words * max(1, config.combination.word_width // config.memory.axi_data_width)
+    def _listed(self, name: str, cycle: int, command: Fields) -> Arrivals:
+        """Ask for edges or sources, if there are any; they stay in the FIFO for now."""
+        beats = command[f"{name}_beats"]
+        return self._request(name, cycle, command[f"{name}_address"], beats)
 
-    def _aggregate_begin(self, command: Fields) -> tuple[int, int, ScatterTimer]:
-        """Return start and go of an AGGREGATE, and its timer, ready for the first row."""
-        first = self.memory.first_beat
-        start = self._start("aggregate")
-        columns = start + 1 + first + command["columns"]
-        go = self._wait(command, "combine", max(start + 2 + command["clear_words"], columns) + 1)
-        edges = read_edge_counts(self.program, command)
-        timer = ScatterTimer(
-            self.program.config, edges, command["tiles"], go, start + first + EdgeDecoderCost.FIRST
-        )
-        return start, go, timer
+    def _fetch_rows(
+        self, command: Fields, go: int, sources: Arrivals, timer: ScatterTimer
+    ) -> Process:
+        """Bring the rows of an AGGREGATE from memory.
 
-    def _aggregate_alone(self, command: Fields) -> None:
-        """Time an AGGREGATE that fetches its rows from memory.
-
-        A run of rows is asked for in a cycle of its own, once its SOURCE word is there; beats come
-        one a cycle, and wait where the row queue is full.
+        A run of rows is asked for in a cycle of its own, once its SOURCE word is there; beats wait
+        where the row queue is full. As many beats as the FIFO holds are followed on the port.
         """
-        start, go, timer = self._aggregate_begin(command)
-        first, beats = self.memory.first_beat, command["row_beats"]
-        request = max(go, start + first)
+        runs = read_sources(self.program, command)
+        each = 8 * self.beat_bytes // SOURCE.width
+        yield Arrived(sources, -(-len(runs) // each))
+        cycle = go
+        followed: list[Arrivals] = []
+        for at, (address, beats) in enumerate(runs):
+            cycle = max(cycle + 1, sources.cycle(at // each) + at % each)
+            yield Until(cycle)
+            followed.append(self._request("rows", cycle, address, beats, fresh=not followed))
+            if followed[-1].beats < beats:
+                break
+        for arrivals in followed:
+            yield Arrived(arrivals, arrivals.beats)
+        beats = command["row_beats"]
         handed = -1
-        for _, length in read_sources(self.program, command):
-            request += 1
-            complete = max(handed + beats, request + first + beats - 1)
-            for _ in range(length // beats):
-                handed = timer.hand(complete)
+        for at, (_, length) in enumerate(runs):
+            for row in range(length // beats):
                 complete = handed + beats
-        self._aggregate_end(command, start, go, timer)
+                if at < len(followed) and followed[at].offered:
+                    complete = max(complete, followed[at].cycle((row + 1) * beats - 1))
+                handed = timer.hand(complete)
 
-    def _aggregate_end(self, command: Fields, start: int, go: int, timer: ScatterTimer) -> None:
-        """Add the drain and the writes."""
+    def _aggregate_end(self, command: Fields, start: int, go: int, timer: ScatterTimer) -> int:
+        """Add the drain and the writes; return the end."""
         config, rows = self.program.config, command_rows(self.program, command)
         columns = command["columns"]
         address = command["out_address"]
@@ -272,36 +341,17 @@ class _Schedule:
         self._finish("aggregate", command, start, go, end)
         self.counters["aggregate_starved"] += timer.starved
         self.counters["post_stalled"] += stalled
+        return end
 
-    def _row_writer(self, command: Fields) -> "_RowWriterTimer":
+    def _row_writer(self, command: Fields) -> RowWriterTimer:
         beats = command["row_beats"]
-        return _RowWriterTimer(beats, self._write(command["rows_address"], beats * command["rows"]))
+        return RowWriterTimer(beats, self._write(command["rows_address"], beats * command["rows"]))
 
     def _write(self, address: int, beats: int) -> WriteTimer:
         """Return the timer of a write request."""
         memory = self.program.config.memory
         bursts = split_bursts([(address, beats)], self.beat_bytes, memory.burst_beats)
         return self.memory.write(bursts.lengths.tolist(), memory.fifo_depth)
-
-
-class _RowWriterTimer:
-    """Follow the rows into memory: a row is taken with the last beat of the row before."""
-
-    def __init__(self, row_beats: int, write: WriteTimer) -> None:
-        self._row_beats = row_beats
-        self._write = write
-        self._token = -1
-
-    def hand(self, offered: int) -> int:
-        """Return the cycle in which a row is taken; its beats follow from the next one on."""
-        handed = self._token = max(offered, self._token)
-        for _ in range(self._row_beats):
-            self._token = self._write.take(self._token + 1)
-        return handed
-
-    def done(self) -> int:
-        """Return the cycle in which all rows are acknowledged."""
-        return self._write.done(self._token)
 
 
 def _chunk_counts(columns: int, counts: np.ndarray, index: np.ndarray) -> np.ndarray:
