@@ -5,6 +5,7 @@ import pytest
 from hw.gnn.config import PRESETS
 from hw.gnn.counters import COUNTERS
 from hw.gnn.lower import lower
+from hw.memory_config import MemoryConfig
 from models.cost.gnn.commands import read_commands
 from models.cost.gnn.estimate import Estimate, estimate
 from models.cost.gnn.memory import IdealMemory
@@ -41,6 +42,24 @@ def test_every_command_has_its_times(part_rows: int | None):
         own = [c for c in predicted.commands if c.queue == queue]
         assert all(c.start < c.go < c.end for c in own)
         assert all(a.end < b.start for a, b in zip(own, own[1:], strict=False))
+    assert predicted.counters["cycles"] == max(c.end for c in predicted.commands) + 2
+
+
+MEMORIES = [
+    MemoryConfig(burst_beats=1, stream_bursts=1),
+    MemoryConfig(burst_beats=64, stream_bursts=1),
+    MemoryConfig(axi_data_width=256, burst_beats=2, stream_bursts=16),
+    MemoryConfig(axi_data_width=1024, burst_beats=32),
+]
+
+
+@pytest.mark.parametrize("part_rows", [None, 6])
+@pytest.mark.parametrize("memory", MEMORIES, ids=lambda m: f"{m.axi_data_width}x{m.burst_beats}")
+def test_any_bus_has_an_estimate(memory: MemoryConfig, part_rows: int | None):
+    config = TINY.model_copy(update={"memory": memory})
+    program = lower(random_gcn(nodes=20, seed=4), config, "natural", part_rows)
+    predicted = estimate(program, execute(program).inputs)
+    assert predicted.counters.keys() == {c.name for c in COUNTERS}
     assert predicted.counters["cycles"] == max(c.end for c in predicted.commands) + 2
 
 
