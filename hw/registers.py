@@ -1,6 +1,7 @@
 """Register maps as data: from one table come the gates, the documentation and the drivers.
 
-Registers have 32 bits and stand at multiples of 4. What the table does not name reads as 0.
+Registers have 32 bits and stand at multiples of 4. Bits that no field names read as 0;
+an address that no register has is answered with SLVERR.
 """
 
 from collections.abc import Sequence

@@ -113,7 +113,8 @@ def _rows_check(execution: Execution, run: Run) -> Check:
 
 def _bus_checks(run: Run) -> list[Check]:
     """AXI rules, and the engine's counters against what the memory counted."""
-    checks = [Check("AXI rules broken", run.log.totals["read_bursts"], len(run.log.violations))]
+    bursts = run.log.totals["read_bursts"] + run.log.totals["write_bursts"]
+    checks = [Check("AXI bursts by the rules", bursts, len(run.log.violations))]
     for total, prefix in _TOTALS.items():
         counted = sum(v for name, v in run.counters.items() if name.startswith(prefix))
         difference = abs(counted - run.log.totals[total])

@@ -80,8 +80,8 @@ def sim(
     seconds: dict[str, float] = {}
 
     @contextmanager
-    def step(name: str) -> Iterator[None]:
-        progress(name)
+    def step(name: str, note: str = "") -> Iterator[None]:
+        progress(name + note)
         begin = time.perf_counter()
         yield
         seconds[name] = round(time.perf_counter() - begin, 3)
@@ -94,7 +94,7 @@ def sim(
         predicted = estimate(
             program, execution.inputs, IdealMemory(memory.read_latency, memory.write_latency)
         )
-    with step("simulate"):
+    with step("simulate", ": the first run of a config builds its simulator, which takes minutes"):
         run = simulate(program, simulator=simulator, memory=memory, run_dir=run_dir)
     with step("compare"):
         comparison = compare(program, execution, run)

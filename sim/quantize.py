@@ -76,12 +76,14 @@ def quantize(
     """
     if not seeds or len(set(seeds)) != len(seeds):
         raise ValueError(f"seeds must be different and at least one, not {list(seeds)}")
+    if out is not None:
+        # Before the training, which takes minutes.
+        if method == "fp32":
+            raise ValueError(f"--out must not be given with method {method}: it has no codes")
+        out.parent.mkdir(parents=True, exist_ok=True)
     runs = tuple(train(data, method, seed, progress=progress) for seed in seeds)
     gaps = tuple(None if run.graph is None else gnn_integer_gap(run.graph, config) for run in runs)
     report = QuantizeReport(runs, gaps)
-    if out is not None:
-        if report.best.graph is None:
-            raise ValueError(f"--out must not be given with method {method}: it has no codes")
-        out.parent.mkdir(parents=True, exist_ok=True)
+    if out is not None and report.best.graph is not None:
         save(report.best.graph, out)
     return report

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.gnn.config import GnnConfig
-from hw.gnn.registers import REGISTERS
+from hw.gnn.format import VERSION
+from hw.gnn.registers import GUIDE, REGISTERS
 from hw.registers import markdown
 from hw.verilog import Port, manifest, module_ports
 
@@ -37,16 +38,18 @@ def rtl(config: GnnConfig, out: Path) -> RtlResult:
     ToolchainError
         If Amaranth or Yosys is missing or fails.
     """
+    # Before the Verilog, which takes a while: a folder that cannot be made is told at once.
+    out.mkdir(parents=True, exist_ok=True)
     verilog = engine_verilog(config)
     config_hash = f"{config.hash:08x}"
+    guide = GUIDE.format(version=VERSION, config_hash=config_hash, log_depth=config.log_depth)
     texts = {
         f"{TOP}.v": verilog,
         "manifest.json": manifest(verilog, TOP, config.model_dump(), config_hash),
         "files.f": f"{TOP}.v\n",
         "config.toml": to_toml(config),
-        "registers.md": markdown(REGISTERS),
+        "registers.md": guide + markdown(REGISTERS),
     }
-    out.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         (out / name).write_text(text)
     return RtlResult(

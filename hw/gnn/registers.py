@@ -4,10 +4,40 @@ from hw.gnn.counters import COUNTERS
 from hw.gnn.format import ErrorCode
 from hw.registers import Access, Field, Register
 
-__all__ = ["ADDR_WIDTH", "ID_VALUE", "REGISTERS"]
+__all__ = ["ADDR_WIDTH", "GUIDE", "ID_VALUE", "REGISTERS"]
 
 ID_VALUE = 0x4E475742
 """'BWGN' in the first four bytes of the map."""
+
+GUIDE = """\
+# Registers of a graph engine
+
+Registers have 32 bits, little endian, at the byte addresses below. A write follows its byte
+strobes. Bits that no field names read as 0; an address that no register has is answered with
+SLVERR and changes nothing. After reset all that software can write is 0, and so is STATUS.
+
+A run:
+
+1. Read ID, VERSION ({version}) and CONFIG_HASH (0x{config_hash}); a Program made for another hash
+   ends with ERROR = 3.
+2. Put the Program into memory, at a multiple of 4096, and write its address to PROGRAM_ADDRESS_LO
+   and PROGRAM_ADDRESS_HI.
+3. Write IRQ_ENABLE, or poll STATUS instead.
+4. Write 1 to CONTROL.start. It clears STATUS.done and the counters.
+5. Wait for STATUS.done or STATUS.error. The interrupt is a level: it stays high until the bit that
+   raised it is cleared by a 1 written to it.
+6. After an error no burst is in flight any more, and ERROR says why. Clear STATUS.error: start is
+   ignored while it is set.
+
+Counters have 48 bits in two registers that are not read together: read them when STATUS.busy is 0.
+They keep their values until the next start. The log keeps the first {log_depth} commands of each
+queue: write LOG_SELECT, then read LOG_START, LOG_GO, LOG_END. An entry whose command did not
+complete in this run is stale.
+
+CONTROL.soft_reset ends a run in order: STATUS.busy stays 1 until all bursts in flight have ended.
+
+"""
+"""What a driver does with the registers; a config's hash and depth of its log go in."""
 
 ADDR_WIDTH = 12
 """Bits of a register's byte address."""

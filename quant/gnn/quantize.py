@@ -180,12 +180,14 @@ def _bar(title: str, epochs: int, shown: bool) -> Iterator[Any]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    text = TextColumn("val {task.fields[accuracy]:.1%} at {task.fields[bits]:.2f} bits")
+    text = TextColumn("val {task.fields[accuracy]:.1%}{task.fields[bits]}")
     columns = TextColumn("{task.description}"), BarColumn(), text, TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, total=epochs, accuracy=0.0, bits=0.0)
+        task = bar.add_task(title, total=epochs, accuracy=0.0, bits="")
 
         def advance(entry: dict[str, float]) -> None:
-            bar.update(task, advance=1, accuracy=entry["accuracy"], bits=entry["bits"])
+            # A float network has no widths.
+            bits = f" at {entry['bits']:.2f} bits" if entry["bits"] else ""
+            bar.update(task, advance=1, accuracy=entry["accuracy"], bits=bits)
 
         yield advance

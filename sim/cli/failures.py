@@ -43,7 +43,7 @@ def explain(error: BaseException) -> tuple[int, str]:
     if isinstance(error, _check_errors()):
         return CHECK_FAILED, message
     if isinstance(error, TyperException):
-        return USER_MISTAKE, error.format_message()
+        return USER_MISTAKE, error.format_message().replace("Value error, ", "")
     if isinstance(error, OSError):
         return USER_MISTAKE, _os_error(error)
     if isinstance(error, ValueError) and _raised_by_us(error.__traceback__):

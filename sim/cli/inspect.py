@@ -39,7 +39,7 @@ def _print(summary: "Summary") -> None:
             print(f"{title}: {name} {list(shape)}")
     print_table(
         "quantized tensors",
-        ("tensor", "role", "shape", "codes", "widths", "average bits", "kilobytes"),
+        ("tensor", "role", "shape", "codes", "widths", "average magnitude bits", "kilobytes"),
         [_row(tensor) for tensor in summary.quantized],
     )
     if summary.average_bits is not None and summary.weighted_average_bits is not None:

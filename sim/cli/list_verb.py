@@ -9,6 +9,11 @@ from .output import JsonOption, print_json, print_table
 
 __all__ = ["DataSet", "Inventory", "inventory", "run"]
 
+_ABSENT = {
+    "folder": "not found: BITWRIGHT_DATA names the folder",
+    "download": "fetched on request from Python only",
+}
+
 _FOLDER_SETS = ("cora", "citeseer", "pubmed")
 
 
@@ -54,5 +59,5 @@ def run(as_json: JsonOption = False) -> None:
         return
     rows = [(engine, ", ".join(presets)) for engine, presets in found.presets.items()]
     print_table("engines", ("engine", "presets"), rows)
-    rows = [(data.name, data.tier, data.found or "not found") for data in found.data]
+    rows = [(data.name, data.tier, data.found or _ABSENT[data.tier]) for data in found.data]
     print_table("data sets", ("name", "tier", "where"), rows)

@@ -39,7 +39,8 @@ def run(
     rows = [_row(run, gap) for run, gap in zip(report.runs, report.gaps, strict=True)]
     first = report.runs[0]
     print_table(f"{first.data} ({first.tier}), {first.method}", _COLUMNS, rows)
-    print(f"test accuracy {report.test_mean:.2%} +- {report.test_deviation:.2%}")
+    if len(report.runs) > 1:
+        print(f"test accuracy {report.test_mean:.2%} +- {report.test_deviation:.2%}")
     if out is not None:
         say(f"BitGraph of seed {report.best.seed} (best on validation)")
         print(out)
@@ -51,10 +52,10 @@ _COLUMNS = (
     "val",
     "test",
     "float test",
-    "bits (nodes)",
-    "bits (features)",
-    "code mismatch",
-    "prediction agreement",
+    "bits, hidden",
+    "bits, all",
+    "codes that differ",
+    "same class",
 )
 
 
