@@ -50,7 +50,7 @@ def test_cost_is_the_function(graph, capsys):
     assert printed["counters"] == report.estimate.counters
     assert printed["data_tier"] == "built-in"
     assert main(["cost", "gnn", "--graph", str(graph)]) == 0
-    assert "energy, pJ" in capsys.readouterr().out
+    assert "energy, nJ" in capsys.readouterr().out
 
 
 def test_cost_of_a_graph_that_does_not_fit(graph, capsys):
