@@ -107,12 +107,14 @@ class GnnAccelerator(wiring.Component):
         """Give every stream its index, and every address the Program's place.
 
         All addresses of a Program count from its header, so that software may put it at any page;
-        at a page, bursts are cut where the cost model cuts them.
+        at a page, bursts are cut where the cost model cuts them. The place is taken at the start,
+        so that software may write the next Program's while this one runs.
         """
         c, a, s = self._combination, self._aggregation, self._sequencer
         place = Signal(self.config.memory.axi_addr_width)
         page = Const(0, exact_log2(PAGE_BYTES))
-        m.d.comb += place.eq(Cat(page, self.registers.program_address[len(page) :]))
+        with m.If(s.start):
+            m.d.sync += place.eq(Cat(page, self.registers.program_address[len(page) :]))
         reads = {
             "program": (s.o_request, s.i_beats),
             "weights": (c.o_request_weights, c.i_weights),

@@ -83,7 +83,8 @@ _FIXED = (
         "PROGRAM_ADDRESS_LO",
         0x020,
         _READ_WRITE,
-        "byte address of the Program, low word; a multiple of 4096, bits 11..0 are ignored",
+        "byte address of the Program, low word, taken at start; a multiple of 4096, bits 11..0 are "
+        "ignored",
     ),
     _word("PROGRAM_ADDRESS_HI", 0x024, _READ_WRITE, "byte address of the Program, high word"),
     _word(
