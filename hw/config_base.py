@@ -18,6 +18,6 @@ def require_power_of_two(value: int, field: str, low: int, high: int) -> None:
 
 
 class Frozen(BaseModel):
-    """A model that cannot be changed and knows no field beyond its own."""
+    """A model that cannot be changed, knows no field beyond its own and converts no value."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)

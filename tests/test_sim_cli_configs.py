@@ -54,6 +54,18 @@ def test_toml_escapes():
             ("gnn", None, None, ["memory.burst_beats=many"]),
             r"^memory\.burst_beats must be a valid integer, not 'many'$",
         ),
+        (
+            ("gnn", None, None, ['memory.burst_beats="8"']),
+            r"^memory\.burst_beats must be a valid integer, not '8'$",
+        ),
+        (
+            ("gnn", None, None, ["memory.burst_beats=true"]),
+            r"^memory\.burst_beats must be a valid integer, not True$",
+        ),
+        (
+            ("gnn", None, None, ['name="a\\nmodule b;"']),
+            r"^name must be one line of printable text, not 'a\\nmodule b;'$",
+        ),
         (("gnn", None, None, ["lanes"]), r"^--set must be KEY=VALUE, not lanes$"),
     ],
 )

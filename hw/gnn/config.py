@@ -139,7 +139,7 @@ class GnnConfig(Frozen):
     Parameters
     ----------
     name : str
-        Name of the preset, or of the file that it came from.
+        Name of the preset, or of the file that it came from; one line of printable text.
     memory, combination, aggregation
         The three parts of the engine.
     log_depth : int
@@ -154,6 +154,9 @@ class GnnConfig(Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        # The name stands in the head of the Verilog, in TOML and on pages.
+        if not self.name.isprintable():
+            raise ValueError(f"name must be one line of printable text, not {self.name!r}")
         require_power_of_two(self.log_depth, "log_depth", 4, 1024)
         if self.combination.columns_max % self.aggregation.lanes:
             raise ValueError(
