@@ -67,6 +67,14 @@ def test_toml_escapes():
             r"^name must be one line of printable text, not 'a\\nmodule b;'$",
         ),
         (("gnn", None, None, ["lanes"]), r"^--set must be KEY=VALUE, not lanes$"),
+        (
+            ("gnn", None, None, ["memory.burst_beats=4\nx=3"]),
+            r"^--set must be one line of printable text, not 'memory\.burst_beats=4\\nx=3'$",
+        ),
+        (
+            ("gnn", None, None, ["aggregation.lanes=32"]),
+            r"^aggregation\.lanes must be a power of two in 1\.\.16, not 32$",
+        ),
     ],
 )
 def test_refusals(arguments, message):

@@ -195,8 +195,10 @@ class GnnAccelerator(wiring.Component):
                     m.next = "IDLE"
             with m.State("STOP"):
                 m.d.comb += [r.busy.eq(1), halt.eq(1)]
+                with m.If(r.soft_reset):
+                    m.d.sync += code.eq(0)
                 with m.If(self._read_dma.idle & self._write_dma.idle):
-                    m.d.comb += [clear.eq(1), r.error.eq(code != 0)]
+                    m.d.comb += [clear.eq(1), r.error.eq((code != 0) & ~r.soft_reset)]
                     m.next = "IDLE"
 
     def _counters(self, m: Module) -> None:

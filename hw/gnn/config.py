@@ -98,7 +98,8 @@ class AggregationConfig(Frozen):
     Parameters
     ----------
     lanes : int
-        Columns added (and later post-processed) in one cycle. A power of two in 1..64.
+        Columns added (and later post-processed) in one cycle. A power of two in 1..16, so that a
+        word never crosses a bitmap chunk.
     psum_buffer_bytes : int, bytes
         Resident partial sums; a part's rows x columns must fit.
     psum_width : int, bits
@@ -114,7 +115,7 @@ class AggregationConfig(Frozen):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        require_power_of_two(self.lanes, "aggregation.lanes", 1, 64)
+        require_power_of_two(self.lanes, "aggregation.lanes", 1, 16)
         if self.psum_buffer_bytes * 8 % self.word_width:
             raise ValueError(
                 "aggregation.psum_buffer_bytes must be a multiple of lanes x psum_width / 8 = "
@@ -162,11 +163,6 @@ class GnnConfig(Frozen):
             raise ValueError(
                 "combination.columns_max must be a multiple of aggregation.lanes = "
                 f"{self.aggregation.lanes}, not {self.combination.columns_max}"
-            )
-        if self.aggregation.lanes > 16:
-            raise ValueError(
-                "aggregation.lanes must be at most the bitmap chunk of 16 features, "
-                f"not {self.aggregation.lanes}"
             )
         return self
 

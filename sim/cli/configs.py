@@ -117,6 +117,8 @@ def _leaves(choices: Mapping[str, Any], prefix: str) -> list[str]:
 
 
 def _split(setting: str) -> tuple[str, Any]:
+    if not setting.isprintable():
+        raise ValueError(f"--set must be one line of printable text, not {setting!r}")
     key, equals, text = setting.partition("=")
     if not equals or not key:
         raise ValueError(f"--set must be KEY=VALUE, not {setting}")

@@ -44,6 +44,8 @@ def run(
     from ..report import write_report
     from ..report_table import print_report
 
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
     report = sim(
         network,
         chosen,
