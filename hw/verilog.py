@@ -130,14 +130,36 @@ def module_ports(verilog: str, name: str) -> tuple[Port, ...]:
     )
 
 
-def manifest(verilog: str, name: str, config: Mapping[str, Any], config_hash: str) -> str:
-    """Return the JSON that travels with the Verilog: ports, config, hashes and tool versions."""
+def manifest(
+    verilog: str,
+    name: str,
+    config: Mapping[str, Any],
+    config_hash: str,
+    *,
+    project_version: str,
+    files: Mapping[str, str],
+) -> str:
+    """Return the JSON that travels with the Verilog: ports, config, hashes and tool versions.
+
+    Parameters
+    ----------
+    verilog, name
+        Text and top module.
+    config, config_hash
+        What it was made from.
+    project_version : str
+        Of this project.
+    files : mapping of str to str
+        Text of every file of the delivery, the Verilog's among them, by its name.
+    """
     content = {
         "format": "bitwright-manifest",
         "version": MANIFEST_VERSION,
+        "project_version": project_version,
         "top": name,
         "verilog": f"{name}.v",
-        "sha256": hashlib.sha256(verilog.encode()).hexdigest(),
+        "sha256": _sha256(verilog),
+        "files": {file: _sha256(text) for file, text in files.items()},
         "config": dict(config),
         "config_hash": config_hash,
         "ports": [asdict(port) for port in module_ports(verilog, name)],
@@ -145,6 +167,10 @@ def manifest(verilog: str, name: str, config: Mapping[str, Any], config_hash: st
         "waivers": WAIVERS,
     }
     return json.dumps(content, indent=1) + "\n"
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _plain_modules(text: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """Where a result came from: commit, tools, machine-independent."""
 
 import subprocess
+import tomllib
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sim.toolchain import find_tools
 
-__all__ = ["Provenance", "provenance"]
+__all__ = ["Provenance", "project_version", "provenance"]
 
 
 class Provenance(BaseModel):
@@ -30,12 +31,18 @@ def provenance() -> Provenance:
     commit = _git(root, "rev-parse", "HEAD")
     changed = _git(root, "status", "--porcelain", "--untracked-files=no")
     tools = {tool.name: tool.version for tool in find_tools() if tool.version}
-    return Provenance(commit=commit or _distribution(), dirty=bool(changed), tools=tools)
+    return Provenance(
+        commit=commit or f"bitwright {project_version()}", dirty=bool(changed), tools=tools
+    )
 
 
-def _distribution() -> str:
+def project_version() -> str:
+    """Return the version that the sources state, or else the installed distribution's."""
+    stated = Path(__file__).resolve().parents[1] / "pyproject.toml"
+    if stated.is_file():
+        return tomllib.loads(stated.read_text())["project"]["version"]
     try:
-        return f"bitwright {version('bitwright')}"
+        return version("bitwright")
     except PackageNotFoundError:
         return "unknown"
 

@@ -1,10 +1,11 @@
-"""What leaves the project as a design: Verilog, manifest, file list, config, register map."""
+"""What leaves the project as a design: Verilog, file list, registers, drivers, manifest."""
 
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from hw.gnn.config import GnnConfig
+from hw.gnn.driver_sources import c_header, python_driver
 from hw.gnn.format import VERSION
 from hw.gnn.registers import GUIDE, REGISTERS
 from hw.registers import markdown
@@ -12,6 +13,7 @@ from hw.verilog import Port, manifest, module_ports
 
 from .config_toml import to_toml
 from .engine import TOP, engine_verilog
+from .provenance import project_version
 
 __all__ = ["RtlResult", "rtl"]
 
@@ -42,14 +44,15 @@ def rtl(config: GnnConfig, out: Path) -> RtlResult:
     out.mkdir(parents=True, exist_ok=True)
     verilog = engine_verilog(config)
     config_hash = f"{config.hash:08x}"
-    guide = GUIDE.format(version=VERSION, config_hash=config_hash, log_depth=config.log_depth)
-    texts = {
-        f"{TOP}.v": verilog,
-        "manifest.json": manifest(verilog, TOP, config.model_dump(), config_hash),
-        "files.f": f"{TOP}.v\n",
-        "config.toml": to_toml(config),
-        "registers.md": guide + markdown(REGISTERS),
-    }
+    texts = {f"{TOP}.v": verilog, **_beside(config)}
+    texts["manifest.json"] = manifest(
+        verilog,
+        TOP,
+        config.model_dump(),
+        config_hash,
+        project_version=project_version(),
+        files=texts,
+    )
     for name, text in texts.items():
         (out / name).write_text(text)
     return RtlResult(
@@ -60,3 +63,17 @@ def rtl(config: GnnConfig, out: Path) -> RtlResult:
         config_hash=config_hash,
         lines=verilog.count("\n"),
     )
+
+
+def _beside(config: GnnConfig) -> dict[str, str]:
+    """Return the text of each file that belongs to the Verilog, by name."""
+    guide = GUIDE.format(
+        version=VERSION, config_hash=f"{config.hash:08x}", log_depth=config.log_depth
+    )
+    return {
+        "files.f": f"{TOP}.v\n",
+        "config.toml": to_toml(config),
+        "registers.md": guide + markdown(REGISTERS),
+        f"{TOP}.h": c_header(config),
+        f"{TOP}.py": python_driver(config),
+    }

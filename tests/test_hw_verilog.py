@@ -1,5 +1,6 @@
 """One flow to Verilog: the bytes are stable, and every tool that reads them is content."""
 
+import hashlib
 import json
 import re
 import subprocess
@@ -126,12 +127,17 @@ def test_ports(text):
 
 
 def test_manifest(text):
-    content = json.loads(manifest(text, "pair", {"name": "x"}, "0000002a"))
+    files = {"pair.v": text, "read.me": "x"}
+    content = json.loads(
+        manifest(text, "pair", {"name": "x"}, "0000002a", project_version="1.2.3", files=files)
+    )
     assert content["top"] == "pair"
     assert content["config"] == {"name": "x"}
     assert content["config_hash"] == "0000002a"
     assert {"name": "o__payload", "direction": "output", "width": 16} in content["ports"]
-    assert re.fullmatch("[0-9a-f]{64}", content["sha256"])
+    assert content["project_version"] == "1.2.3"
+    assert content["sha256"] == content["files"]["pair.v"]
+    assert content["files"]["read.me"] == hashlib.sha256(b"x").hexdigest()
 
 
 def test_ports_of_an_absent_module(text):

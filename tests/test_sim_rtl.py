@@ -11,6 +11,7 @@ from hw.gnn.config import PRESETS
 from hw.verilog import WAIVERS
 from sim.cli.app import main
 from sim.cli.configs import resolve
+from sim.provenance import project_version
 from sim.toolchain import verilator_env
 
 TINY = PRESETS["tiny"]
@@ -26,8 +27,15 @@ def folder(tmp_path_factory) -> Path:
 
 def test_files(folder):
     names = {path.name for path in folder.iterdir()}
-    expected = {"bitwright_gnn.v", "manifest.json", "files.f", "config.toml", "registers.md"}
-    assert names == expected
+    assert names == {
+        "bitwright_gnn.v",
+        "bitwright_gnn.h",
+        "bitwright_gnn.py",
+        "manifest.json",
+        "files.f",
+        "config.toml",
+        "registers.md",
+    }
     assert (folder / "files.f").read_text() == "bitwright_gnn.v\n"
 
 
@@ -35,6 +43,11 @@ def test_manifest_describes_the_verilog(folder):
     manifest = json.loads((folder / "manifest.json").read_text())
     verilog = (folder / "bitwright_gnn.v").read_bytes()
     assert manifest["sha256"] == hashlib.sha256(verilog).hexdigest()
+    others = [path for path in folder.iterdir() if path.name != "manifest.json"]
+    assert manifest["files"] == {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in others
+    }
+    assert manifest["project_version"] == project_version()
     assert manifest["config"] == TINY.model_dump()
     assert manifest["config_hash"] == f"{TINY.hash:08x}"
     widths = {port["name"]: port["width"] for port in manifest["ports"]}

@@ -4,7 +4,7 @@ from hw.gnn.counters import COUNTERS
 from hw.gnn.format import ErrorCode
 from hw.registers import Access, Field, Register
 
-__all__ = ["ADDR_WIDTH", "GUIDE", "ID_VALUE", "REGISTERS"]
+__all__ = ["ADDR_WIDTH", "COUNTER_BASE", "GUIDE", "ID_VALUE", "REGISTERS"]
 
 ID_VALUE = 0x4E475742
 """'BWGN' in the first four bytes of the map."""
