@@ -27,7 +27,15 @@ from hw.verilog import WAIVERS, ToolchainError
 from sim.runners import RUNNERS, control_file
 from sim.toolchain import require, verilator_version
 
-__all__ = ["Build", "Run", "SimulationError", "build", "cache_folder"]
+__all__ = [
+    "Build",
+    "Run",
+    "SimulationError",
+    "build",
+    "cache_folder",
+    "first_error",
+    "locked",
+]
 
 Simulator = Literal["verilator", "icarus"]
 
@@ -216,7 +224,7 @@ def build(
     folder = cache_folder() / simulator / f"{top}-{recipe.key}"
     finished = folder / "bitwright.json"
     start = time.monotonic()
-    with _lock(folder):
+    with locked(folder):
         if finished.is_file():
             return Build(simulator, top, folder, waves, 0.0)
         shutil.rmtree(folder, ignore_errors=True)
@@ -237,7 +245,8 @@ def _tool_versions(simulator: Simulator) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes from building in `folder` meanwhile."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_suffix(".lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -267,7 +276,7 @@ def _compile(folder: Path, texts: Mapping[Path, str], recipe: _Recipe) -> None:
             log_file=log,
         )
     except (RuntimeError, SystemExit) as error:
-        message = _first_error(log)
+        message = first_error(log)
         raise ToolchainError(f"{recipe.simulator} failed on {recipe.top}: {message}") from error
     # Two precompiled headers alone have 150 MB, and only the program is run again.
     for pattern in ("*.gch", "*.o", "*.a"):
@@ -275,7 +284,8 @@ def _compile(folder: Path, texts: Mapping[Path, str], recipe: _Recipe) -> None:
             path.unlink()
 
 
-def _first_error(log: Path) -> str:
+def first_error(log: Path) -> str:
+    """Return the first line of a log that says error, or the last line, and the log's path."""
     lines = log.read_text(errors="replace").splitlines() if log.is_file() else []
     errors = [line for line in lines if re.search(r"error", line, re.I)] or lines[-1:]
     return f"{errors[0].strip() if errors else 'no message'} (log: {log})"
@@ -283,7 +293,7 @@ def _first_error(log: Path) -> str:
 
 def _check_results(results: Path, log: Path) -> None:
     if not results.is_file():
-        raise SimulationError(f"the simulator ended without a result: {_first_error(log)}")
+        raise SimulationError(f"the simulator ended without a result: {first_error(log)}")
     cases = list(ElementTree.parse(results).iter("testcase"))
     for case in cases:
         for failure in (*case.findall("failure"), *case.findall("error")):

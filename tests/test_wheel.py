@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-DATA = (".csv", ".html", ".in", ".onnx", ".v", ".typed")
+DATA = (".cpp", ".csv", ".html", ".in", ".onnx", ".v", ".typed")
 
 
 def call(*command: object, cwd: Path) -> str:
