@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,21 @@ from sim.bench import DeadlockError
 from sim.build import Build
 from sim.engine import Simulator, build_bench
 from sim.memory import IDEAL, MemoryLog, MemoryOptions, read_image, read_log, write_image
+from sim.native import NativeBench, build_native
 
-__all__ = ["CommandTimes", "MismatchError", "Run", "launch", "make_job", "simulate"]
+__all__ = [
+    "CommandTimes",
+    "Driver",
+    "MismatchError",
+    "Run",
+    "default_limit",
+    "launch",
+    "launch_native",
+    "make_job",
+    "simulate",
+]
+
+Driver = Literal["cocotb", "native"]
 
 _CYCLES_PER_BYTE = 20
 _CYCLES_MIN = 50_000
@@ -92,6 +105,7 @@ def simulate(
     program: Program,
     *,
     simulator: Simulator = "verilator",
+    driver: Driver = "cocotb",
     memory: MemoryOptions = IDEAL,
     run_dir: Path | None = None,
     cycle_limit: int | None = None,
@@ -104,6 +118,9 @@ def simulate(
     program : Program
     simulator : str
         ``"verilator"`` or ``"icarus"``.
+    driver : str
+        Who turns the clock and writes the registers: ``"cocotb"``, or ``"native"``, C++ through
+        the generated header, which is faster and works with Verilator only.
     memory : MemoryOptions
     run_dir : Path, optional
         Where logs and waveforms go; a temporary folder if not given.
@@ -114,13 +131,23 @@ def simulate(
 
     Raises
     ------
+    ValueError
+        If the native driver is asked of Icarus.
     DeadlockError
         If no interrupt came; the message says which commands had completed.
     """
+    if driver == "native" and simulator != "verilator":
+        raise ValueError(f"simulator must be verilator where driver is native, not {simulator}")
     folder = Path(run_dir or mkdtemp(prefix="bitwright-sim-")).resolve()
-    limit = cycle_limit or _CYCLES_MIN + _CYCLES_PER_BYTE * len(program.image)
-    bench = build_bench(program.config, place + len(program.image), simulator=simulator)
-    result, seconds = launch(bench, program, memory, folder, limit, place=place)
+    limit = cycle_limit or default_limit(program)
+    memory_bytes = place + len(program.image)
+    bench: Build | NativeBench
+    if driver == "native":
+        bench = build_native(program.config, memory_bytes)
+        result, seconds = launch_native(bench, program, memory, folder, limit, place=place)
+    else:
+        bench = build_bench(program.config, memory_bytes, simulator=simulator)
+        result, seconds = launch(bench, program, memory, folder, limit, place=place)
     if not result["interrupt"]:
         raise DeadlockError(_deadlock(program, result, limit))
     beat_bytes = program.config.memory.beat_bytes
@@ -141,6 +168,11 @@ def simulate(
         build_seconds=bench.seconds,
         run_seconds=seconds,
     )
+
+
+def default_limit(program: Program) -> int:
+    """Return the cycles after which a run is given up: far more than a slow memory needs."""
+    return _CYCLES_MIN + _CYCLES_PER_BYTE * len(program.image)
 
 
 def launch(
@@ -173,9 +205,7 @@ def launch(
     place : int, bytes
         Address at which the Program lies.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    image = np.concatenate((np.zeros(place, np.uint8), program.image))
-    beats = write_image(folder / "image.hex", image, program.config.memory.beat_bytes)
+    files = _write_memory(program, memory, folder, place)
     job, result = folder / "job.json", folder / "result.json"
     job.write_text(
         json.dumps(
@@ -184,24 +214,52 @@ def launch(
         + "\n"
     )
     result.unlink(missing_ok=True)
+    done = bench.run(
+        "sim.benches.gnn_run",
+        folder,
+        environment={"BITWRIGHT_JOB": str(job)},
+        plusargs=[*files, *plusargs],
+    )
+    return json.loads(result.read_text()), done.seconds
+
+
+def launch_native(
+    bench: NativeBench,
+    program: Program,
+    memory: MemoryOptions,
+    folder: Path,
+    cycle_limit: int,
+    *,
+    place: int = 0,
+) -> tuple[dict[str, Any], float]:
+    """Run the bench once without Python; see `launch`."""
+    files = _write_memory(program, memory, folder, place)
+    job = make_job(program, folder / "result.json", cycle_limit, place=place)
+    logged = {f"{queue}_commands": count for queue, (_, count) in job["log"].items()}
+    numbers = {"cycle_limit": cycle_limit, "place": place, **logged}
+    return bench.run(
+        folder,
+        folder / "result.json",
+        [*files, *(f"+{name}={value}" for name, value in numbers.items())],
+    )
+
+
+def _write_memory(program: Program, memory: MemoryOptions, folder: Path, place: int) -> list[str]:
+    """Write the image into `folder`; return the plusargs of memory and taps."""
+    folder.mkdir(parents=True, exist_ok=True)
+    image = np.concatenate((np.zeros(place, np.uint8), program.image))
+    beats = write_image(folder / "image.hex", image, program.config.memory.beat_bytes)
     files = {
         "image": "image.hex",
         "dump": "dump.hex",
         "memory_log": "memory.log",
         "tap_log": "taps.log",
     }
-    done = bench.run(
-        "sim.benches.gnn_run",
-        folder,
-        environment={"BITWRIGHT_JOB": str(job)},
-        plusargs=[
-            *memory.plusargs(),
-            *(f"+{key}={folder / name}" for key, name in files.items()),
-            f"+image_beats={beats}",
-            *plusargs,
-        ],
-    )
-    return json.loads(result.read_text()), done.seconds
+    return [
+        *memory.plusargs(),
+        *(f"+{key}={folder / name}" for key, name in files.items()),
+        f"+image_beats={beats}",
+    ]
 
 
 def make_job(

@@ -1,5 +1,6 @@
 """The Verilog of a graph engine and the compiled bench around it, made once per configuration."""
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
@@ -8,16 +9,30 @@ from hw.gnn.config import GnnConfig
 from hw.verilog import emit, module_ports
 from sim.build import Build, build, cache_folder
 
-__all__ = ["TOP", "Simulator", "build_bench", "engine_file", "engine_verilog"]
+__all__ = [
+    "BENCH_WAIVERS",
+    "DEPTH_BYTES_MIN",
+    "SOURCES",
+    "TOP",
+    "BenchSettings",
+    "Simulator",
+    "bench_settings",
+    "build_bench",
+    "engine_file",
+    "engine_verilog",
+]
 
 TOP = "bitwright_gnn"
 
 Simulator = Literal["verilator", "icarus"]
 
-_SOURCES = Path(__file__).parent / "verilog"
+SOURCES = Path(__file__).parent / "verilog"
 
-_DEPTH_BYTES_MIN = 4 << 20
+DEPTH_BYTES_MIN = 4 << 20
 """So large that all small graphs share one compiled bench."""
+
+BENCH_WAIVERS = ("BLKSEQ", "PINMISSING")
+"""Verilator messages that the bench raises: it is a model, and leaves AXI's hints unread."""
 
 
 def engine_verilog(config: GnnConfig) -> str:
@@ -45,6 +60,40 @@ def engine_file(config: GnnConfig) -> Path:
     return path
 
 
+@dataclass(frozen=True)
+class BenchSettings:
+    """What the bench `tb_gnn` of one config is compiled from: its files, macros and parameters."""
+
+    sources: tuple[Path, ...]
+    defines: dict[str, int]
+    parameters: dict[str, int]
+
+
+def bench_settings(config: GnnConfig, memory_bytes: int) -> BenchSettings:
+    """Return how engine, memory and taps are compiled.
+
+    Parameters
+    ----------
+    config : GnnConfig
+    memory_bytes : int, bytes
+        What the memory must hold; it is rounded up to a power of two.
+    """
+    widths = {port.name: port.width for port in module_ports(engine_verilog(config), TOP)}
+    depth_bytes = 1 << (memory_bytes - 1).bit_length()
+    return BenchSettings(
+        sources=(engine_file(config), SOURCES / "axi_memory.v", SOURCES / "tb_gnn.v"),
+        defines={},
+        parameters={
+            "DATA_WIDTH": widths["m_axi0_rdata"],
+            "ADDR_WIDTH": widths["m_axi0_araddr"],
+            "ID_WIDTH": widths["m_axi0_arid"],
+            "REGISTER_WIDTH": widths["s_axi_awaddr"],
+            "ROW_WIDTH": config.row_width,
+            "DEPTH": depth_bytes // config.memory.beat_bytes,
+        },
+    )
+
+
 def build_bench(
     config: GnnConfig,
     memory_bytes: int,
@@ -52,7 +101,7 @@ def build_bench(
     simulator: Simulator = "verilator",
     trace: bool = False,
 ) -> Build:
-    """Compile engine, memory and taps.
+    """Compile engine, memory and taps for cocotb.
 
     Parameters
     ----------
@@ -64,23 +113,15 @@ def build_bench(
     trace : bool
         Make the bench able to write a window of a run as VCD.
     """
-    widths = {port.name: port.width for port in module_ports(engine_verilog(config), TOP)}
     # Icarus clears its memory word by word at each start.
-    least = _DEPTH_BYTES_MIN if simulator == "verilator" else 4096
-    depth_bytes = 1 << (max(memory_bytes, least) - 1).bit_length()
+    least = DEPTH_BYTES_MIN if simulator == "verilator" else 4096
+    settings = bench_settings(config, max(memory_bytes, least))
     return build(
-        [engine_file(config), _SOURCES / "axi_memory.v", _SOURCES / "tb_gnn.v"],
+        settings.sources,
         "tb_gnn",
         simulator=simulator,
         waves=trace,
-        defines={"TRACE": 1} if trace else {},
-        parameters={
-            "DATA_WIDTH": widths["m_axi0_rdata"],
-            "ADDR_WIDTH": widths["m_axi0_araddr"],
-            "ID_WIDTH": widths["m_axi0_arid"],
-            "REGISTER_WIDTH": widths["s_axi_awaddr"],
-            "ROW_WIDTH": config.row_width,
-            "DEPTH": depth_bytes // config.memory.beat_bytes,
-        },
-        args=["-Wno-BLKSEQ", "-Wno-PINMISSING"] if simulator == "verilator" else [],
+        defines=settings.defines | ({"TRACE": 1} if trace else {}),
+        parameters=settings.parameters,
+        args=[f"-Wno-{rule}" for rule in BENCH_WAIVERS] if simulator == "verilator" else [],
     )

@@ -20,7 +20,7 @@ from models.golden.gnn.execute import Execution, execute
 from quant.graph.model import BitGraph
 from quant.graph.patterns import layers
 from sim.compare import Comparison, compare
-from sim.cosim import Run, simulate
+from sim.cosim import Driver, Run, simulate
 from sim.engine import Simulator
 from sim.memory import IDEAL, MemoryOptions
 from sim.provenance import provenance
@@ -44,6 +44,7 @@ def sim(
     config: GnnConfig,
     *,
     simulator: Simulator = "verilator",
+    driver: Driver = "cocotb",
     memory: MemoryOptions = IDEAL,
     partition: PartitionMode = "auto",
     part_rows: int | None = None,
@@ -60,6 +61,8 @@ def sim(
     config : GnnConfig
     simulator : str
         ``"verilator"`` or ``"icarus"``.
+    driver : str
+        ``"cocotb"`` or ``"native"``, see `sim.cosim.simulate`.
     memory : MemoryOptions
         Time is bound by the gate on ideal memory only.
     partition, part_rows
@@ -95,7 +98,7 @@ def sim(
             program, execution.inputs, IdealMemory(memory.read_latency, memory.write_latency)
         )
     with step("simulate", ": the first run of a config builds its simulator, which takes minutes"):
-        run = simulate(program, simulator=simulator, memory=memory, run_dir=run_dir)
+        run = simulate(program, simulator=simulator, driver=driver, memory=memory, run_dir=run_dir)
     with step("compare"):
         comparison = compare(program, execution, run)
     if waves is not None:

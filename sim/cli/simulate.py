@@ -23,6 +23,10 @@ def run(
     simulator: Annotated[
         Literal["verilator", "icarus"], typer.Option(help="Who executes the Verilog.")
     ] = "verilator",
+    driver: Annotated[
+        Literal["cocotb", "native"],
+        typer.Option(help="Who drives it: Python, or C++ (faster, Verilator only)."),
+    ] = "cocotb",
     partition: Annotated[
         Literal["auto", "metis", "natural"], typer.Option(help="How nodes are put into parts.")
     ] = "auto",
@@ -50,6 +54,7 @@ def run(
         network,
         chosen,
         simulator=simulator,
+        driver=driver,
         memory=MemoryOptions(stall=stall, seed=seed),
         partition=partition,
         part_rows=part_rows,

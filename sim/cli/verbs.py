@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from . import cost, demo, doctor, inspect, list_verb, quantize, rtl, simulate
+from . import cost, demo, doctor, inspect, list_verb, quantize, replay, rtl, simulate
 
 __all__ = ["VERBS"]
 
@@ -13,6 +13,7 @@ VERBS: dict[str, Callable[..., Any]] = {
     "inspect": inspect.run,
     "rtl": rtl.run,
     "sim": simulate.run,
+    "replay": replay.run,
     "cost": cost.run,
     "list": list_verb.run,
     "doctor": doctor.run,
