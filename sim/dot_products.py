@@ -15,8 +15,9 @@ from hw.gnn.config import CODE_WIDTH_MAX, GnnConfig
 from quant.rounding import check_signed
 from sim.harness import Harness, HarnessResult
 from sim.packing import Words
+from sim.sweep import require_equal
 
-__all__ = ["DotProducts", "describe", "make", "run"]
+__all__ = ["DotProducts", "compare", "make", "run"]
 
 WEIGHT_MAX = 7
 GROUPS_MAX = 12
@@ -63,6 +64,11 @@ class DotProducts:
     def count(self) -> int:
         """Dot products."""
         return len(self.width) * self.tiles * self.config.combination.cols
+
+    @property
+    def values(self) -> NDArray[np.int64]:
+        """Values of each row."""
+        return np.bincount(self.row, (self.code != 0).sum(1)).astype(np.int64)
 
     @property
     def last(self) -> NDArray[np.bool_]:
@@ -113,65 +119,83 @@ def make(config: GnnConfig, count: int, seed: int, tiles: int | None = None) -> 
         for at, word in enumerate(([7], [-7], [7, -7])):
             weights[:, tile * stride + at] = np.tile(word, c.cols // len(word))
     corners = _corners(config, stride, rng)
-    rows = max(1, -(-count // (tiles * c.cols)) - len(corners))
-    widths = rng.integers(0, CODE_WIDTH_MAX + 1, rows)
-    chosen = [_random_row(config, stride, width, rng) for width in widths.tolist()]
-    everything = corners + chosen
-    lengths = [len(code) for _, _, code in everything]
+    rows = max(1, -(-count // (tiles * c.cols)) - len(corners.width))
+    random = _random_rows(config, stride, rows, rng)
     work = DotProducts(
         config=config,
         tiles=tiles,
         weights=weights,
-        width=np.array([width for width, _, _ in everything]),
-        m=rng.integers(0, 1 << MULTIPLIER_M, len(everything)),
-        e=rng.integers(0, 1 << MULTIPLIER_E, len(everything)),
-        row=np.repeat(np.arange(len(everything)), lengths),
-        address=np.concatenate([address for _, address, _ in everything]),
-        code=np.concatenate([code for _, _, code in everything]),
+        m=rng.integers(0, 1 << MULTIPLIER_M, len(corners.width) + rows),
+        e=rng.integers(0, 1 << MULTIPLIER_E, len(corners.width) + rows),
+        width=np.concatenate([corners.width, random.width]),
+        row=np.concatenate([corners.row, random.row + len(corners.width)]),
+        address=np.concatenate([corners.address, random.address]),
+        code=np.concatenate([corners.code, random.code]),
     )
     check_signed("psum", work.psums, c.psum_width)
     return work
 
 
-Row = tuple[int, NDArray[np.int64], NDArray[np.int64]]
-"""Width, and [groups, lanes] of addresses and codes."""
+@dataclass(frozen=True)
+class _Rows:
+    """The fields of `DotProducts` with the same names."""
+
+    width: NDArray[np.int64]
+    row: NDArray[np.int64]
+    address: NDArray[np.int64]
+    code: NDArray[np.int64]
 
 
-def _corners(config: GnnConfig, stride: int, rng: np.random.Generator) -> list[Row]:
+def _corners(config: GnnConfig, stride: int, rng: np.random.Generator) -> _Rows:
     c = config.combination
     empty = np.zeros((1, c.lanes), np.int64)
     every = np.ones((1, c.lanes), np.int64)
-    rows: list[Row] = [(0, empty, empty), (CODE_WIDTH_MAX, empty, empty)]
+    rows = [(0, empty, empty), (CODE_WIDTH_MAX, empty, empty)]  # width, addresses, codes
     for width in range(1, CODE_WIDTH_MAX + 1):
         for code in ((1 << width) - 1, -(1 << width) + 1):
             rows += [(width, address * every, code * every) for address in range(3)]
             rows += [(width, empty, code * lane[None]) for lane in np.eye(c.lanes, dtype=np.int64)]
             ends_empty = np.concatenate([code * every, empty])
             rows.append((width, np.concatenate([every, empty]), ends_empty))
+    rows.append(_whole_row(config, stride, rng))
     top = (1 << CODE_WIDTH_MAX) - 1
-    whole = np.repeat(np.arange(stride)[:, None], c.lanes, 1)
-    bits = min(CODE_WIDTH_MAX, c.psum_width - 4 - (stride * c.lanes).bit_length())
-    signs = rng.choice([-1, 1], whole.shape)
-    rows.append((bits, whole, signs * rng.integers(1, 1 << bits, whole.shape)))
     longest = ((1 << c.psum_width - 1) - 1) // (top * WEIGHT_MAX)
     slots = np.arange(-(-longest // c.lanes) * c.lanes).reshape(-1, c.lanes)
     for sign in (1, -1):
         code = np.where(slots < longest, sign * top, 0)
         rows.append((CODE_WIDTH_MAX, np.zeros_like(code), code))
-    return rows
+    return _Rows(
+        width=np.array([width for width, _, _ in rows]),
+        row=np.repeat(np.arange(len(rows)), [len(code) for _, _, code in rows]),
+        address=np.concatenate([address for _, address, _ in rows]),
+        code=np.concatenate([code for _, _, code in rows]),
+    )
 
 
-def _random_row(config: GnnConfig, stride: int, width: int, rng: np.random.Generator) -> Row:
+def _whole_row(
+    config: GnnConfig, stride: int, rng: np.random.Generator
+) -> tuple[int, NDArray[np.int64], NDArray[np.int64]]:
+    """Return a row with a value at every address, as wide as no weights make it leave P."""
+    c = config.combination
+    width = min(CODE_WIDTH_MAX, c.psum_width - 4 - (stride * c.lanes).bit_length())
+    address = np.repeat(np.arange(stride)[:, None], c.lanes, 1)
+    signs = rng.choice([-1, 1], address.shape)
+    return width, address, signs * rng.integers(1, 1 << width, address.shape)
+
+
+def _random_rows(config: GnnConfig, stride: int, count: int, rng: np.random.Generator) -> _Rows:
     lanes = config.combination.lanes
-    groups = int(rng.integers(1, GROUPS_MAX + 1)) if width else 1
-    address = rng.integers(0, stride, (groups, lanes))
-    code = rng.integers(-(1 << width) + 1, 1 << width, (groups, lanes))
-    if rng.random() < 0.3:
-        code = np.sign(code) * ((1 << width) - 1)
-    code[rng.random((groups, lanes)) >= rng.choice([0.1, 0.6, 1.0])] = 0
+    width = rng.integers(0, CODE_WIDTH_MAX + 1, count)
+    row = np.repeat(np.arange(count), np.where(width, rng.integers(1, GROUPS_MAX + 1, count), 1))
+    top = (1 << width[row, None]) - 1
+    code = rng.integers(-top, top, (len(row), lanes), endpoint=True)
+    code = np.where((rng.random(count) < 0.3)[row, None], np.sign(code) * top, code)
+    kept = rng.choice([0.1, 0.6, 1.0], count)[row, None]
+    code[rng.random(code.shape) >= kept] = 0
     # The decoder gives an empty group only as a row's last.
-    given = (code != 0).any(1) | (np.arange(groups) == groups - 1)
-    return width, address[given], code[given]
+    given = code.any(1) | np.append(row[1:] != row[:-1], True)
+    address = rng.integers(0, stride, code.shape)
+    return _Rows(width, row[given], address[given], code[given])
 
 
 def run(
@@ -200,6 +224,27 @@ def run(
     return words["psum"].astype(np.int64), words, result
 
 
+def compare(
+    work: DotProducts, psums: NDArray[np.int64], words: NDArray[Any], events: Any, seed: int
+) -> None:
+    """Check sums, what goes with them, and events.
+
+    Raises
+    ------
+    MismatchError
+        If one differs.
+    """
+    rows = {"width": work.width, "groups": np.bincount(work.row), "values": work.values}
+    require_equal("o.psum", psums, work.psums, seed, rows)
+    tile = np.broadcast_to(np.arange(work.tiles), words.shape)
+    others = {"tile": tile, "last": tile == work.tiles - 1, "m": work.m, "e": work.e}
+    for name, expected in others.items():
+        expected = expected if expected.ndim == 2 else np.repeat(expected[:, None], work.tiles, 1)
+        require_equal(f"o.{name}", words[name], expected, seed, rows)
+    for name, total in work.events.items():
+        require_equal(name, np.array([events[name]]), np.array([total]), seed, {})
+
+
 def _weight_words(array: Harness, work: DotProducts) -> Words:
     c = work.config.combination
     lane, address = np.divmod(np.arange(c.lanes * c.bank_depth), c.bank_depth)
@@ -225,16 +270,3 @@ def _group_words(array: Harness, work: DotProducts) -> Words:
     group["row"]["m"] = work.m[work.row]
     group["row"]["e"] = work.e[work.row]
     return array.pack("i", group)
-
-
-def describe(work: DotProducts, psums: NDArray[np.int64], at: NDArray[np.int64], seed: int) -> str:
-    """Return the words for a difference at (row, tile, column)."""
-    row, tile, column = (int(index) for index in at)
-    got, expected = int(psums[row, tile, column]), int(work.psums[row, tile, column])
-    codes = work.code[work.row == row]
-    values = ", ".join(map(str, codes[codes != 0][:16]))
-    return (
-        f"bit_serial_array, seed {seed}, row {row} (width {work.width[row]}), tile {tile}, "
-        f"column {column}: must be {expected:#x} ({expected}), not {got:#x} ({got}); "
-        f"codes {values or 'none'}"
-    )

@@ -10,6 +10,7 @@ from hw.gnn.config import AggregationConfig, CombinationConfig, GnnConfig
 from quant.rounding import clip_magnitude, rha
 from sim.bench import GRID
 from sim.harness import Harness, unit_harness
+from sim.sweep import require_equal
 
 pytestmark = pytest.mark.rtl
 
@@ -60,9 +61,11 @@ def test_requantizer(config):
         given = unit.unpack("o", result.outputs["o"])
         n, f = (factor.reshape(-1, c.cols)[words["tile"]] for factor in (n, f))
         node = rha(words["psum"] * words["m"][:, None].astype(np.int64), words["e"][:, None])
-        assert (given["q"] == clip_magnitude(rha(node * n, f), 7)).all(), f"seed {seed}"
-        assert (given["tile"] == words["tile"]).all()
-        assert (given["last"] == words["last"]).all()
+        expected = {"q": clip_magnitude(rha(node * n, f), 7)}
+        expected |= {name: words[name] for name in ("tile", "last")}
+        inputs = {"word": words, "n": n, "f": f}
+        for name, values in expected.items():
+            require_equal(f"o.{name}", given[name], values, seed, inputs)
         if not idle and not stall:
             assert result.cycles == len(words) + 5
 
@@ -110,15 +113,16 @@ def test_post_processor(post, last_layer, signed_next):
             packed, {port: len(words)}, constants=constants, idle=idle, stall=stall, seed=seed
         )
         given = unit.unpack(port, result.outputs[port])
-        assert (given["last"] == words["last"]).all()
+        pairs = {"last": (given["last"], words["last"])}
         if last_layer:
-            assert (given["z"] == z).all(), f"seed {seed}"
+            pairs["z"] = given["z"], z
         else:
-            assert (given["width"] == words["node"]["width_next"]).all()
-            codes = given["codes"]["magnitude"].astype(np.int64)
-            codes = np.where(given["codes"]["negative"], -codes, codes)
-            assert (codes == _codes(words, z, signed_next)).all(), f"seed {seed}"
-            assert not (given["codes"]["negative"] & (codes == 0)).any()
+            codes = _codes(words, z, signed_next)
+            pairs["width"] = given["width"], words["node"]["width_next"]
+            pairs["magnitude"] = given["codes"]["magnitude"], np.abs(codes)
+            pairs["negative"] = given["codes"]["negative"], codes < 0
+        for name, pair in pairs.items():
+            require_equal(f"{port}.{name}", *pair, seed, {"word": words, "z": z})
 
 
 def _codes(words: NDArray[Any], z: NDArray[np.int64], signed_next: int) -> NDArray[np.int64]:
