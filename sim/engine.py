@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from hw.gnn.config import GnnConfig
 from hw.verilog import emit, module_ports
 from sim.build import Build, build, cache_folder
+
+if TYPE_CHECKING:
+    from hw.hierarchy import Block
 
 __all__ = [
     "BENCH_WAIVERS",
@@ -18,6 +21,7 @@ __all__ = [
     "Simulator",
     "bench_settings",
     "build_bench",
+    "engine_blocks",
     "engine_file",
     "engine_verilog",
 ]
@@ -48,6 +52,19 @@ def _verilog(config_json: str) -> str:
     config = GnnConfig.model_validate_json(config_json)
     provenance = {"config": config.name, "config_hash": f"{config.hash:08x}"}
     return emit(GnnAccelerator(config), TOP, provenance=provenance)
+
+
+def engine_blocks(config: GnnConfig) -> "Block":
+    """Return the blocks of the engine and the streams between them."""
+    return _blocks(config.model_dump_json())
+
+
+@lru_cache(maxsize=8)
+def _blocks(config_json: str) -> "Block":
+    from hw.gnn.accelerator import GnnAccelerator
+    from hw.hierarchy import blocks
+
+    return blocks(GnnAccelerator(GnnConfig.model_validate_json(config_json)), TOP)
 
 
 def engine_file(config: GnnConfig) -> Path:

@@ -1,4 +1,4 @@
-"""What leaves the project as a design: Verilog, file list, registers, drivers, manifest."""
+"""What leaves the project as a design: Verilog, file list, registers, drivers, diagram."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,7 +12,9 @@ from hw.registers import markdown
 from hw.verilog import Port, manifest, module_ports
 
 from .config_toml import to_toml
-from .engine import TOP, engine_verilog
+from .diagram import block_svg
+from .diagram_text import block_text
+from .engine import TOP, engine_blocks, engine_verilog
 from .provenance import project_version
 
 __all__ = ["RtlResult", "rtl"]
@@ -70,10 +72,14 @@ def _beside(config: GnnConfig) -> dict[str, str]:
     guide = GUIDE.format(
         version=VERSION, config_hash=f"{config.hash:08x}", log_depth=config.log_depth
     )
+    blocks = engine_blocks(config)
+    heading = f"{TOP}, config {config.name}, hash {config.hash:08x}"
     return {
         "files.f": f"{TOP}.v\n",
         "config.toml": to_toml(config),
         "registers.md": guide + markdown(REGISTERS),
         f"{TOP}.h": c_header(config),
         f"{TOP}.py": python_driver(config),
+        "blocks.svg": block_svg(blocks, heading),
+        "blocks.md": block_text(blocks, heading, "blocks.svg"),
     }

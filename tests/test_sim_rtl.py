@@ -31,6 +31,8 @@ def test_files(folder):
         "bitwright_gnn.v",
         "bitwright_gnn.h",
         "bitwright_gnn.py",
+        "blocks.md",
+        "blocks.svg",
         "manifest.json",
         "files.f",
         "config.toml",
