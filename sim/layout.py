@@ -16,7 +16,7 @@ GAP = 24.0
 TRACK = 8.0
 """Distance of two vertical pieces of wires."""
 
-MARGIN = 20.0
+MARGIN = 24.0
 """Distance of a vertical piece from a box."""
 
 _TURNS = 60

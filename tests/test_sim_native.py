@@ -22,7 +22,7 @@ from sim.engine import build_bench
 from sim.memory import IDEAL, MemoryOptions, read_image, write_image
 from sim.native import build_native
 
-pytestmark = pytest.mark.rtl
+pytestmark = [pytest.mark.rtl, pytest.mark.slow]
 
 TINY = PRESETS["tiny"]
 STALLS = MemoryOptions(stall=0.35, seed=3)
